@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 import click
@@ -135,10 +134,6 @@ def test_commands_without_defaults_do_not_read_it(run: Run) -> None:
     assert run("datasets").code == 0
 
 
-TO_TYPE = (
-    *("--out", "n\u00e4chste.nc", "--scheduler", "tcp://here:1"),
-    *("--rpc-tracker", "there:2", "--rpc-key", "pi"),
-)
 EVERY_OPTION = (
     *("--seeds", "7", "--until-settled", "--shapes", "quick,M=16_N=16_K=16", "--shapes", "M=512_*"),
     *("--baseline", "mainline", "--candidate", "async", "--target", 'llvm -mcpu="x\\y"', "--trials", "64"),
@@ -147,64 +142,30 @@ EVERY_OPTION = (
 )
 
 
-def params(*words: str, **default_map: object) -> dict[str, object]:
-    context = sweep.make_context("sweep", list(words), default_map=default_map)
-    return {name: value for name, value in context.params.items() if name != "write_config"}
+EVERY_LINE = """
+[sweep]
+seeds = 7
+until-settled = true
+shapes = ["quick,M=16_N=16_K=16", "M=512_*"]
+baseline = "mainline"
+candidate = "async"
+target = 'llvm -mcpu="x\\y"'
+trials = 64
+trials-per-iter = 8
+rounds = 3
+repeats = 2
+cache = "cold"
+transfer = true
+share = true
+time-limit = "1.5h"
+rng-seed = 4
+cores = 2
+"""
 
 
-@pytest.mark.parametrize("words", [EVERY_OPTION, EVERY_OPTION[:2], ()])
-def test_a_written_sweep_is_the_same_sweep(run: Run, words: tuple[str, ...]) -> None:
-    """What --write-config writes gives every option the value of that command line, and no other."""
-    outcome = run("sweep", *words, "--write-config")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "wrote abtune.toml\n", "")
+def test_a_file_says_what_a_command_line_says() -> None:
+    """Every option that a file may set has the value that the command line would give it."""
+    Path("abtune.toml").write_text(EVERY_LINE, encoding="utf-8")
     values, _ = defaults_of(sweep, click.Context(sweep))
-    assert params(**values) == params(*words)
-    names = [word.removeprefix("--").replace("-", "_") for word in words if word.startswith("--")]
-    assert set(values) == set(names)
-
-
-def test_what_has_to_be_typed_is_a_comment(run: Run) -> None:
-    """A file may not say what to overwrite, which host runs code, or what to import."""
-    own = ("--baseline", "mine:BASE", "--candidate", "mine:OTHER")
-    Path("mine.py").write_text(
-        "from abtune.configurations import Configuration\n"
-        "BASE, OTHER = (Configuration(name=name) for name in 'ab')\n",
-        encoding="utf-8",
-    )
-    assert run("sweep", *TO_TYPE, *own, "--write-config").code == 0
-    text = Path("abtune.toml").read_text(encoding="utf-8")
-    for name, value in zip(*(iter((*TO_TYPE, *own)),) * 2, strict=True):
-        assert f"# has to be typed: {name} {value}" in text
-    assert defaults_of(sweep, click.Context(sweep))[0] == {}
-
-
-def test_comments_of_a_written_sweep_are_its_defaults(run: Run) -> None:
-    """Options that were not given stand as comments; uncommented, they change nothing."""
-    run("sweep", "--seeds", "3", "--write-config", "mine.toml")
-    lines = Path("mine.toml").read_text(encoding="utf-8").splitlines()
-    defaults = [line.removeprefix("# ") for line in lines if line.startswith("# ") and " = " in line]
-    assert {line.split()[0] for line in defaults} >= {"rounds", "repeats", "target", "share"}
-    Path("abtune.toml").write_text("\n".join(["[sweep]", *defaults]), encoding="utf-8")
-    values, _ = defaults_of(sweep, click.Context(sweep))
-    assert params(**values) == params()
-
-
-def test_options_of_a_file_are_written_too(run: Run) -> None:
-    """A file that is there gives its options to the next one; the command line wins."""
-    Path("abtune.toml").write_text("[sweep]\nseeds = 4\nrounds = 2\n", encoding="utf-8")
-    assert run("sweep", "--seeds", "5", "--write-config", "next.toml").code == 0
-    written = tomllib.loads(Path("next.toml").read_text(encoding="utf-8"))
-    assert written == {"sweep": {"seeds": 5, "rounds": 2}}
-
-
-def test_write_config_replaces_nothing_and_checks_names(run: Run) -> None:
-    """A file stays as it was; a wrong name is told before anything is written."""
-    Path("abtune.toml").write_text("[analyze]\nci = 90\n", encoding="utf-8")
-    outcome = run("sweep", "--seeds", "5", "--write-config")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "abtune: abtune.toml exists; give another name, or remove it\n"
-    assert Path("abtune.toml").read_text(encoding="utf-8") == "[analyze]\nci = 90\n"
-    assert run("sweep", "--candidate", "asink", "--write-config", "new.toml").code == 2
-    assert not Path("new.toml").exists()
-    Path("abtune.toml").write_text('[sweep]\nwrite-config = "x.toml"\n', encoding="utf-8")
-    assert "unknown option of sweep in abtune.toml 'write-config'" in run("sweep", "--dry-run").err
+    written = sweep.make_context("sweep", [], default_map=values).params
+    assert written == sweep.make_context("sweep", list(EVERY_OPTION)).params

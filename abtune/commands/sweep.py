@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.config_file import CONFIG_FILE, WRITE_CONFIG, write_options
 from abtune.commands.common.options import count_option, rng_seed_option, split_commas
 from abtune.commands.common.output import emit, interrupted, remark
 from abtune.commands.common.workplace_options import (
@@ -46,7 +45,6 @@ Examples:
   abtune sweep --shapes quick --target cpu         minutes on a laptop
   abtune sweep --shapes 'M=512_*' --trials 256     chosen shapes, a larger budget
   abtune sweep --seeds 10 --dry-run                what it would do, cost and be able to find
-  abtune sweep --seeds 10 --share --write-config   the options for abtune.toml; then abtune sweep
 """
 )
 @click.option(
@@ -98,14 +96,6 @@ Examples:
 @rng_seed_option("Seed of all random numbers.")
 @workplace_options("Searches to run side by side.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")
-@click.option(
-    f"--{WRITE_CONFIG}",
-    is_flag=False,
-    flag_value=CONFIG_FILE,
-    type=click.Path(path_type=Path),
-    metavar="[FILE]",
-    help=f"Only write these options into a new file ({CONFIG_FILE}); abtune sweep reads it in that folder.",
-)
 def sweep(**options: Any) -> int:
     """Tune every shape with several seeds under two configurations.
 
@@ -123,10 +113,6 @@ def sweep(**options: Any) -> int:
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
     request = Request(**asked, trials_per_iteration=options["trials_per_iter"])
     request.check_names()
-    if options["write_config"]:
-        write_options(click.get_current_context(), options["write_config"])
-        emit(f"wrote {options['write_config']}\n")
-        return 0
     workplace = workplace_of(options, tried=True)
     plan, store = request.plan_for(workplace.facts), Store(options["out"])
     store.check(plan)

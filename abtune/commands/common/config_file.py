@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from abtune.errors import InputError, StoreError, unknown_name
+from abtune.errors import InputError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
 COMMANDS_WITH_DEFAULTS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
-CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
+CONFIG_FILE = "abtune.toml"
 # A file that came with a folder may not choose what is overwritten, or which host runs code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
-_json = functools.partial(json.dumps, ensure_ascii=False, default=str)  # which is TOML, too
-_OF_NO_FILE = {"help", WRITE_CONFIG}  # they do nothing but print or write
 _MOST_BYTES = 2**20
 
 
@@ -34,36 +30,12 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     known = {_name(param): param for param in command.get_params(ctx) if isinstance(param, click.Option)}
     values = {}
     for name, value in tables.get(str(command.name), {}).items():
-        if name not in known or name in _OF_NO_FILE:
+        if name not in known or name == "help":
             raise unknown_name(f"option of {command.name} in {path}", name, known)
         if name in _TYPED:
             raise InputError(f"{path}: {name} of {command.name} has to be typed; take it out of the file")
         values[str(known[name].name)] = _value(f"{path}: {name} of {command.name}", known[name], value)
     return values, str(path) if values else ""
-
-
-def write_options(ctx: click.Context, path: Path) -> None:
-    """Write the options of a command line as its defaults; those that were not given become comments."""
-    from abtune.report.report_files import write_text
-
-    if path.exists() or path.is_symlink():
-        raise StoreError(f"{path} exists; give another name, or remove it")
-    given, others = [f"[{ctx.info_name}]"], ["", "# Not given:"]
-    for option in ctx.command.get_params(ctx):
-        name, source = _name(option), ctx.get_parameter_source(str(option.name))
-        if not isinstance(option, click.Option) or name in (*_OF_NO_FILE, "dry-run"):
-            continue
-        value = ctx.params[str(option.name)]
-        if source is None or source.name != "DEFAULT":
-            typed = name in _TYPED or _imports(f"{name} of {ctx.info_name}", str(value))
-            given.append(f"# has to be typed: --{name} {value}" if typed else f"{name} = {_json(value)}")
-        elif name not in _TYPED:
-            default = "" if value in (None, (), "") else f" = {_json(value)}"
-            others.append(f"# {name}{default}  # {option.help}")
-    try:
-        write_text("\n".join([*given, *others, ""]), path)
-    except UnicodeEncodeError:
-        raise StoreError(f"cannot write {path}: an option holds what is not valid Unicode") from None
 
 
 def _read() -> tuple[Path, Mapping[str, Any]]:
