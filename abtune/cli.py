@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "compare": "abtune.commands.comparing:compare",
     "history": "abtune.commands.comparing:history",
     "power": "abtune.commands.power:power",
-    "calibrate": "abtune.commands.calibrate:calibrate",
+    "calibrate": "abtune.commands.power:calibrate",
     "import": "abtune.commands.importing:import_",
     "merge": "abtune.commands.datasets:merge",
     "datasets": "abtune.commands.datasets:datasets",

@@ -97,7 +97,6 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         ("sweep", ("sweep", "--target", "cpu", "--shapes", "quick")),
         ("sweep", ("measure", PILOT, "--out", "o.nc")),
         ("plot", ("plot", PILOT, "--out", "o.png")),
-        ("plot", ("power", "--cv", "5", "--figure", "o.png")),
         ("plot", ("plot", PILOT, "--kind", "curve", "--out", "o.png")),
     ],
 )

@@ -84,8 +84,6 @@ def test_a_figure_replaces_no_dataset(run: Run) -> None:
         said = refused(run("plot", "--out", f"{name}.png", "--beside", "beside.nc"))
         assert f"cannot write {name}.png: " in said
         assert Path(name).read_bytes() == before
-    assert "cannot write other.nc.png: " in refused(run("power", "--figure", "other.nc.png"))
-    assert Path("other.nc").read_bytes() == before
 
 
 def test_options_of_an_analysis_change_the_figure(run: Run) -> None:
@@ -180,16 +178,6 @@ def test_figures_are_written_whole_or_not_at_all(run: Run, monkeypatch: pytest.M
     assert os.strerror(errno.ENOSPC) in refused(run("plot", PILOT, "--out", "f.svg"))
     assert [path.name for path in Path().iterdir()] == ["f.svg"]
     assert Path("f.svg").read_text(encoding="utf-8") == "before"
-
-
-@pytest.mark.parametrize("name", ["curve", "curve.gif"])
-def test_figures_of_other_commands_need_a_known_format(run: Run, name: str) -> None:
-    """A name without a format once got one, and so another file than the one named."""
-    pytest.importorskip("matplotlib")
-    assert f"for '--figure': {name!r} does not end in .png, .svg, .pdf" in refused(
-        run("power", "--cv", "5", "--figure", name)
-    )
-    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("kind", ["forest", "seeds", "trials"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from golden_files import assert_golden
@@ -46,13 +45,6 @@ def test_the_number_of_shapes_sets_correction_and_cost(run: Run) -> None:
     assert many["core_hours"] / few["core_hours"] == pytest.approx(29 / 3 * many["seeds"] / few["seeds"])
 
 
-def test_the_figure_is_drawn(run: Run) -> None:
-    """With matplotlib the power curves go to a file."""
-    pytest.importorskip("matplotlib")
-    assert run("power", "--cv", "3", "--figure", "p.svg").code == 0
-    assert "<svg" in Path("p.svg").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -65,7 +57,6 @@ def test_the_figure_is_drawn(run: Run) -> None:
         (["--cv", "3", "--seeds", "1"], "'--seeds'"),
         (["--cv", "3", "--boost", "0"], "0 is not between 0 and 1000"),
         (["--cv", "3", "--power", "100"], "100 is not between 0 and 100"),
-        (["--cv", "3", "--figure", "absent/p.png"], "cannot write absent/p.png"),
         (["h200-pilot", "--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
         (["tvm14009-rtx3080"], "two seeds of mainline, so its noise is unknown; use abtune power --cv"),
         (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm14009-rtx3080"),

@@ -1,8 +1,7 @@
-"""``abtune power``: how many seeds it takes, and what can be found with those that there are."""
+"""``abtune power`` and ``abtune calibrate``: what a number of seeds finds, and how often the method errs."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +11,12 @@ from abtune.commands.common.options import (
     ci_option,
     configuration_options,
     dataset_argument,
-    figure_file,
+    percent_option,
     percentage,
+    rng_seed_option,
 )
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
+from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,14 +68,8 @@ Examples:
     help="Chance to find a boost that is there.",
 )
 @ci_option("Confidence of the analysis; tests use level 1 - confidence.")
-@click.option(
-    "--figure",
-    metavar="FILE",
-    type=figure_file,
-    help="Draw the power curves into this file (needs matplotlib).",
-)
 @report_options
-def power(dataset: str | None, *, figure: Path | None, destination: Destination, **goal: Any) -> None:
+def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None:
     """Say how many seeds it takes to find a boost.
 
     The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
@@ -83,7 +78,6 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     import abtune
     from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
-    from abtune.report.report_files import check_place
     from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
 
@@ -91,8 +85,6 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     if goal["cv"] is not None and (dataset or any(configs)):
         raise InputError("--cv is instead of a dataset; give one of them")
     destination.check([dataset or DEFAULT_DATASET])
-    if figure is not None:
-        check_place(figure)
     name = dataset or (default_dataset() if goal["cv"] is None else "")
     pilot = abtune.open_dataset(name) if name else None
     if pilot is not None:
@@ -100,11 +92,6 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     goal |= {"boosts": goal["boosts"] or BOOSTS, "seeds": goal["seeds"] or SEEDS}
     plan = abtune.power(pilot, **goal)
     source = "as given" if pilot is None else _source(pilot, configs, name)
-    if figure is not None:
-        from abtune.report.figures.figure import save_figure
-        from abtune.sections.power.power_page import draw_power
-
-        save_figure(draw_power(plan), figure)  # which has letters of ASCII alone
     destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 
@@ -117,3 +104,50 @@ def _source(dataset: xr.Dataset, configs: tuple[str | None, str | None], name: s
 
     seeds = np.maximum(*(side.n for side in extract_both(dataset, *configurations(dataset, *configs))))
     return f"pooled over {count(int(np.count_nonzero(seeds >= 2)), 'shape')} of {name}"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune calibrate                       the abtune.nc that is here
+  abtune calibrate h200-pilot --boost 3  power at a true boost of 3%
+  abtune calibrate --method percentile   what another interval would do
+"""
+)
+@dataset_argument
+@configuration_options()
+@boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
+@click.option(
+    "--replications",
+    type=click.IntRange(100, 100_000),
+    help="Simulated sweeps for each boost. [default: 2000; 200 where a method takes long]",
+)
+@ci_option("Confidence of the analysis.")
+@percent_option("--margin", "2", "The smallest boost that matters.")
+@rng_seed_option("Seed of the simulation. The same seed gives the same numbers.")
+@report_options
+@choice_options
+def calibrate(
+    dataset: str | None,
+    *,
+    boosts: tuple[float, ...],
+    replications: int | None,
+    destination: Destination,
+    **how: Any,
+) -> None:
+    """Measure false alarms, coverage and power on data like these.
+
+    Sweeps are simulated with the noise of DATASET, a netCDF file or the name of a bundled dataset (abtune.nc
+    in this folder without it), and judged as abtune analyze does with the same options.
+    """
+    import abtune
+    from abtune.compare.settings import candidates_judged
+    from abtune.report.page import Section
+    from abtune.sections.calibration.calibration import BOOSTS, calibration_page
+
+    source = dataset or default_dataset()
+    destination.check([source])
+    opened = abtune.open_dataset(source)
+    how["of_candidates"] = candidates_judged(opened, how["candidate"])
+    found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **how)
+    destination.write(Section(name="", page=calibration_page(found), result=found))

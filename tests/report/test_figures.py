@@ -20,7 +20,7 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
 from abtune.report.figures.figure import decade_ticks, save_figure
 from abtune.report.figures.forest import draw_forest
-from abtune.report.figures.forest_rows import forest_rows
+from abtune.report.figures.row_figure import forest_rows
 from abtune.report.figures.seeds import draw_seeds
 from abtune.report.scale import margin_ends
 from abtune.samples import extract

@@ -60,8 +60,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             if str(path) == "-":
                 raise InputError("--output takes a file; without it, the report is printed")
             if path.suffix.lower() in FIGURE_SUFFIXES and not format_:
-                draw = "--figure" if "figure" in options else "abtune plot --out"
-                raise InputError(f"--output writes text; to draw: {draw} {shell_path(path)}")
+                raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(path)}")
         files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
         form = FORMATS[format_] if format_ else format_of(None)
         destination = Destination(format=form, files=files)

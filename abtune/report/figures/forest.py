@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
-from abtune.report.figures.forest_rows import Row, forest_rows, headed_cells
-from abtune.report.figures.row_figure import INK, VERDICT_COLOURS, draw_arrows, drawable, row_figure
+from abtune.report.figures.row_figure import (
+    INK,
+    VERDICT_COLOURS,
+    Row,
+    draw_arrows,
+    drawable,
+    forest_rows,
+    headed_cells,
+    row_figure,
+)
 from abtune.report.scale import Scale, Stretch, stretch
 from abtune.text import plain_percent
 

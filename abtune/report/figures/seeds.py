@@ -11,8 +11,7 @@ from abtune.compare.results import Analysis, Comparison
 from abtune.report.columns import shape_interval
 from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.forest import draw_row
-from abtune.report.figures.forest_rows import forest_rows, headed_cells
-from abtune.report.figures.row_figure import draw_arrows, drawable, row_figure
+from abtune.report.figures.row_figure import draw_arrows, drawable, forest_rows, headed_cells, row_figure
 from abtune.report.scale import Scale, choose_scale
 from abtune.samples import Samples
 from abtune.stats.two_sample import Floats

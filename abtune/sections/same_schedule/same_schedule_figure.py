@@ -10,8 +10,7 @@ import xarray as xr
 from abtune.compare.results import Analysis
 from abtune.report.columns import shape_interval
 from abtune.report.figures.forest import draw_row
-from abtune.report.figures.forest_rows import forest_rows, headed_cells
-from abtune.report.figures.row_figure import drawable, row_figure
+from abtune.report.figures.row_figure import drawable, forest_rows, headed_cells, row_figure
 from abtune.report.figures.seeds import draw_sides, name_sides
 from abtune.report.scale import choose_scale
 from abtune.samples import extract_transfers
