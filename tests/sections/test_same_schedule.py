@@ -393,17 +393,13 @@ def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str
 
 @pytest.mark.usefixtures("plain_environment")
 def test_csv_has_one_table(run: Run, transferred: str) -> None:
-    """Unasked, CSV has the comparisons only; the section alone has rows of its own."""
+    """Unasked, CSV has the comparisons only."""
     report = run("analyze", transferred, "--format", "csv")
     assert (report.code, report.err) == (0, "")
     lines = report.out.splitlines()
     assert len(lines) == 3
     assert "verdict" in lines[0]
     assert "reading" not in lines[0]
-    alone = run("analyze", transferred, "--section", "same-schedule", "--format", "csv").out.splitlines()
-    assert len(alone) == 3
-    assert alone[0].startswith("shape,workload,boost,effect_of_baseline")
-    assert alone[1].endswith("the code is faster")
 
 
 @pytest.mark.usefixtures("plain_environment")

@@ -50,13 +50,6 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
         raise InputError(
             f"{form} has the comparisons only, not {listed(dict.fromkeys(without))}; take --format json"
         )
-    tables = {tuple(section.rows[0]): section.name for section in sections if section.rows}
-    if len(tables) > 1:
-        other = list(tables.values())[1].replace("_", "-")
-        raise InputError(
-            f"{form} has one table, and {other} has other columns; take --section {other} for it alone, or "
-            "--format json"
-        )
     return [record for section in sections for record in section.rows or ()]
 
 

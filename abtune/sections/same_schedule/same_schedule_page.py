@@ -27,7 +27,6 @@ from abtune.sections.same_schedule.direction import Direction
 from abtune.sections.same_schedule.same_schedule import (
     Reading,
     SameSchedule,
-    ShapeEffect,
     describe_same_schedule,
 )
 from abtune.sections.section_registry import Context
@@ -44,22 +43,8 @@ def same_schedule_section(context: Context) -> Section:
         name="same_schedule",
         page=tuple(same_schedule_page(found)),
         result=found,
-        rows=tuple(map(_record, found.shapes)),
         sentence=summarise(found),
     )
-
-
-def _record(row: ShapeEffect) -> dict[str, object]:
-    sides = {"of_baseline": row.of_baseline, "of_candidate": row.of_candidate}
-    numbers = ("effect", "low", "high", "schedules", "fitting", "does_not_fit", "same")
-    return {
-        "shape": row.shape,
-        "workload": row.workload,
-        "boost": row.boost,
-        **{f"{name}_{side}": getattr(found, name) for side, found in sides.items() for name in numbers},
-        "boost_best_known": row.best.boost,
-        "reading": str(row.reading),
-    }
 
 
 def summarise(found: SameSchedule) -> str:

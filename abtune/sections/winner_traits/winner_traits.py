@@ -237,28 +237,7 @@ def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequ
 def winners_section(context: Context) -> Section:
     """Return what the winners of an analysis use."""
     found = describe_winners(context.dataset, context.analysis)
-    return Section(name="winners", page=tuple(_parts(found)), result=found, rows=tuple(_records(found)))
-
-
-def _records(found: WinnerTraits) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of CSV; those of all shapes together have no shape."""
-    for trait in found.traits:
-        for value in trait.values:
-            rows: dict[str, TraitValue | ShapeTrait] = {"": value} | {
-                row.shape: row for row in value.by_shape
-            }
-            for shape, row in rows.items():
-                yield {
-                    "trait": trait.name,
-                    "value": value.value,
-                    "shape": shape,
-                    "winners_baseline": row.baseline.winners,
-                    "of_baseline": row.baseline.of,
-                    "winners_candidate": row.candidate.winners,
-                    "of_candidate": row.candidate.of,
-                    "boost_with": row.boost_with,
-                    "boost_without": row.boost_without,
-                }
+    return Section(name="winners", page=tuple(_parts(found)), result=found)
 
 
 def _parts(found: WinnerTraits) -> Iterator[Part]:
