@@ -141,7 +141,7 @@ def test_noise_comes_from_a_file_too(run: Run) -> None:
 @pytest.mark.parametrize(
     ("dataset", "options", "said"),
     [
-        (PILOT, ["--section", "report,single-run"], "no shape has one run per side; with up to 10 seeds"),
+        (PILOT, ["--section", "report,single-run"], "no shape has one run of both mainline and async"),
         (PUBLISHED, ["--noise-from", "tvm14009-rtx3080"], "it says nothing of noise"),
         (PUBLISHED, ["--noise-from", "h200"], "unknown dataset 'h200'; did you mean"),
         (PUBLISHED, ["--noise-from", "absent.nc"], "absent.nc: no such file"),

@@ -20,7 +20,7 @@ from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 
 @click.command(
@@ -91,19 +91,8 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
         goal["of_candidates"] = candidates_judged(pilot, goal["candidate"])
     goal |= {"boosts": goal["boosts"] or BOOSTS, "seeds": goal["seeds"] or SEEDS}
     plan = abtune.power(pilot, **goal)
-    source = "as given" if pilot is None else _source(pilot, configs, name)
+    source = "as given" if pilot is None else f"pooled over the shapes of {name}"
     destination.write(Section(name="", page=power_page(plan, source), result=plan))
-
-
-def _source(dataset: xr.Dataset, configs: tuple[str | None, str | None], name: str) -> str:
-    import numpy as np
-
-    from abtune.compare.settings import configurations
-    from abtune.samples import extract_both
-    from abtune.text import count
-
-    seeds = np.maximum(*(side.n for side in extract_both(dataset, *configurations(dataset, *configs))))
-    return f"pooled over {count(int(np.count_nonzero(seeds >= 2)), 'shape')} of {name}"
 
 
 @click.command(

@@ -199,7 +199,6 @@ def test_markdown_has_a_row_a_line_and_keeps_drawings() -> None:
     assert len(cell) == 24
     assert " " not in cell
     assert "- And \\<another\\> \\| thing." in text
-    assert "```text\n" in text
     assert "### less" in text
 
 

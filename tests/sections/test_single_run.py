@@ -228,8 +228,8 @@ def test_a_table_cannot_lend_noise() -> None:
 @pytest.mark.parametrize(
     ("dataset", "said"),
     [
-        (make_sweep(0.1, n=4), "with up to 4 seeds, the report itself judges the shapes"),
-        (table([NAN]), "no shape has a run of both mainline and async"),
+        (make_sweep(0.1, n=4), "with several seeds, the report itself judges the shapes"),
+        (table([NAN]), "no shape has one run of both mainline and async"),
     ],
 )
 def test_other_designs_are_refused(dataset: xr.Dataset, said: str) -> None:

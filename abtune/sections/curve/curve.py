@@ -134,7 +134,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
         ),
         interval_method=settings.interval.words,
         caveats=(
-            *_caveats(points, mean, used),
+            *_caveats(points, used),
             *([BEFORE_EXCHANGE] if settings.paired else []),
         ),
     )
@@ -146,7 +146,7 @@ def _compared(dataset: xr.Dataset, analysis: Analysis) -> xr.Dataset:
     return dataset.sel(shape=shapes, config=[analysis.baseline, analysis.candidate])
 
 
-def _caveats(points: Sequence[Sequence[Point]], mean: Sequence[Point], used: Booleans) -> Iterator[str]:
+def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]:
     yield OPTIMISTIC
     seeds = [[(point.n_baseline, point.n_candidate) for point in row] for row in points]
     late = [row[0].trials for row, found in zip(points, seeds, strict=True) if found != seeds[-1]]
@@ -155,18 +155,10 @@ def _caveats(points: Sequence[Sequence[Point]], mean: Sequence[Point], used: Boo
             f"Up to {count(max(late), 'trial')}, some searches have not found a candidate that runs. Rows "
             "leave these searches out, so they can look faster than later rows."
         )
-    if len(used) < 2 or not used.any():
-        return
-    if not used.all():
+    if len(used) > 1 and used.any() and not used.all():
         yield (
             f"These shapes: {used.sum()} of {len(used)}, those in which two searches per side found a "
             "candidate that runs."
-        )
-    waiting = [point.trials for point in mean if math.isnan(point.boost)]
-    if waiting:
-        yield (
-            f"These shapes: no boost up to {count(max(waiting), 'trial')}, because some of them lack two "
-            "searches per side that have found a candidate that runs."
         )
 
 

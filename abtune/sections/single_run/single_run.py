@@ -108,7 +108,10 @@ def describe_single_runs(
     names, level = (analysis.baseline, analysis.candidate), analysis.level
     rows = [row for row in analysis.comparisons if row.baseline.n == row.candidate.n == 1]
     if not rows:
-        raise InputError(_why_none(analysis))
+        raise InputError(
+            f"no shape has one run of both {names[0]} and {names[1]}; with several seeds, the report itself "
+            "judges the shapes"
+        )
     logs = np.log([row.baseline.latency for row in rows]) - np.log([row.candidate.latency for row in rows])
     together = tuple(_together([row.workload for row in rows], logs, level))
     labels = [row.shape for row in rows]
@@ -141,16 +144,6 @@ def describe_single_runs(
         left_out=tuple(row.shape for row in analysis.comparisons if row.shape not in set(labels)),
         caveats=(*_about_shapes(together, level), *(_about_noise(loans, pairs) if loans else ())),
     )
-
-
-def _why_none(analysis: Analysis) -> str:
-    most = max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons)
-    if most > 1:
-        return (
-            f"no shape has one run per side; with up to {most} seeds, the report itself judges the shapes, "
-            "and their noise is known without another dataset"
-        )
-    return f"no shape has a run of both {analysis.baseline} and {analysis.candidate}"
 
 
 def _pairs(
