@@ -502,7 +502,6 @@ def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
             "cannot write absent/t.nc: there is no folder absent",
         ),
         (["published", "t.md"], "Missing option '--out'"),
-        (["publisht"], "unknown importer or file 'publisht'; did you mean: published"),
     ],
 )
 def test_bad_imports_are_one_line(run: Run, arguments: list[str], said: str) -> None:

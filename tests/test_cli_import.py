@@ -200,7 +200,10 @@ def test_the_importer_is_found_by_content(
             ["old=times.csv"],
             "cannot read old=times.csv: for a file of a configuration, write --run old=times.csv",
         ),
-        (["publised", "times.csv"], "unknown importer or file 'publised'; did you mean: published"),
+        (
+            ["publised", "times.csv"],
+            "cannot read publised: there is no such file, and no importer",
+        ),
         (["x" * 300], "cannot read xxx"),
         (["note.txt"], "note.txt: no importer knows this content; there are published (a published table)"),
         (

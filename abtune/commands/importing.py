@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -36,22 +35,8 @@ class _Importers(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         names = self.list_commands(ctx)
         if args and args[0] not in names and not ctx.resilient_parsing:
-            _check_name(args[0], names)
             args = ["--help"] if {"-h", "--help"} & set(args) else [_find(ctx, args), *args]
         return super().parse_args(ctx, args)
-
-
-def _check_name(word: str, names: Sequence[str]) -> None:
-    """Refuse a first word that is no file and nearly the name of an importer."""
-    from difflib import get_close_matches
-
-    from abtune.errors import unknown_name
-
-    with contextlib.suppress(OSError, ValueError):  # no file can have this name
-        if Path(word).exists():
-            return
-    if get_close_matches(word, names, cutoff=0.75):
-        raise unknown_name("importer or file", word, names)
 
 
 @click.group(

@@ -419,13 +419,6 @@ def test_interval_is_drawn_where_it_is() -> None:
     assert not tracks(drawing, "arrow")
 
 
-def test_a_narrow_interval_leaves_its_marker_as_it_is() -> None:
-    """Caps on the marker would make a crown of a triangle."""
-    for bounds, caps in (((0.19, 0.2, 0.21), 0), ((0.19, 0.2, 0.6), 1), ((-0.1, 0.2, 0.6), 2)):
-        (line,) = tracks(drawn(*bounds), "line")
-        assert line.count("V") == caps
-
-
 @pytest.mark.parametrize(
     ("bounds", "arrows", "markers"),
     [

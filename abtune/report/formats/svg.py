@@ -19,7 +19,6 @@ WIDTH, HEIGHT = 240, 24
 _MIDDLE = HEIGHT / 2
 _EDGE = 8
 _LETTER = 10  # the width of a letter of an axis
-_NEAR = 7  # an end of an interval that is so near to the middle of its marker has no cap
 Corners: TypeAlias = Sequence[tuple[float, float]]
 # Corners around the estimate, by verdict; a circle where there is none.
 _MARKERS: dict[str, Corners] = {
@@ -103,19 +102,11 @@ def _ground(scale: Scale) -> Iterator[Stroke]:
 
 
 def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
-    """Draw the wider interval thin, and the interval with a cap at each end within the scale."""
+    """Draw the wider interval thin, and the interval."""
     if part.wide_low <= part.wide_high:  # False if both are NaN
         yield Stroke(track=_across(part.wide_low, part.wide_high, scale), kind="thin")
-    if math.isnan(part.low) or tone == "overall":  # that marker is as wide as its interval
-        return
-    track = _across(part.low, part.high, scale)
-    for end, beyond in ((part.low, part.below), (part.high, part.above)):
-        # An interval wholly beyond the scale is a point at its edge, and has an arrow alone. A cap on the
-        # marker would change its shape.
-        gone = beyond or (part.low == part.high and part.below != part.above)
-        if not gone and not abs(position(end, scale) - position(part.value, scale)) < _NEAR:  # NaN is far
-            track += f"M{_number(position(end, scale))} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
-    yield Stroke(track=track, kind="line")
+    if not math.isnan(part.low) and tone != "overall":  # that marker is as wide as its interval
+        yield Stroke(track=_across(part.low, part.high, scale), kind="line")
 
 
 def _across(low: float, high: float, scale: Scale) -> str:
