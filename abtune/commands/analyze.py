@@ -178,8 +178,7 @@ def _view(
     source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
 ) -> View:
     """Return what of the analysis is shown."""
-    from abtune.report.summary import View
-    from abtune.report.view import chosen_rows
+    from abtune.report.summary import View, chosen_rows
 
     return View(
         why=options["why"],

@@ -114,7 +114,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="curve",
             help="The boost by number of trials.",
-            make="abtune.sections.curve.curve_page:curve_section",
+            make="abtune.sections.curve.curve:curve_section",
         ),
         SectionKind(
             name="single_run",

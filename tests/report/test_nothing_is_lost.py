@@ -17,8 +17,7 @@ from abtune.compare.results import Analysis
 from abtune.report.formats.terminal_table import GAP, Fit, fit_tables
 from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
 from abtune.report.summary import View, analysis_section
-from abtune.sections.curve.curve import boost_curve
-from abtune.sections.curve.curve_page import curve_page
+from abtune.sections.curve.curve import boost_curve, curve_page
 from abtune.sections.explain.explain import explain
 from abtune.sections.explain.explain_page import explain_page
 from abtune.sections.noise.noise import describe_noise

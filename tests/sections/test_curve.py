@@ -17,8 +17,14 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.report.page import Grid
-from abtune.sections.curve.curve import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
-from abtune.sections.curve.curve_page import curve_section
+from abtune.sections.curve.curve import (
+    OPTIMISTIC,
+    at_trials,
+    boost_curve,
+    curve_section,
+    relabelled,
+    searches_so_far,
+)
 from abtune.sections.section_registry import Context
 
 
