@@ -20,8 +20,7 @@ from abtune.commands.common.options import (
     rng_seed_option,
     shapes_option,
 )
-from abtune.commands.common.output import remark
-from abtune.commands.common.pages import Destination, default_dataset, report_options
+from abtune.commands.common.output import Destination, default_dataset, remark, report_options
 from abtune.commands.common.section_options import SectionCommand, Wanted, method_options
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import ci_option, configuration_options, dataset_names, percent_option
-from abtune.commands.common.output import remark
-from abtune.commands.common.pages import Destination, report_options
+from abtune.commands.common.output import Destination, remark, report_options
 from abtune.errors import AbtuneError, InputError
 
 if TYPE_CHECKING:

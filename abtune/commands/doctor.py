@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-from abtune.commands.common.pages import Destination, report_options
+from abtune.commands.common.output import Destination, report_options
 from abtune.commands.common.workplace_options import out_option, target_option
 from abtune.text import NOTHING, count
 

@@ -69,8 +69,7 @@ def plot(
     need matplotlib.
     """
     import abtune
-    from abtune.commands.common.output import emit, remark
-    from abtune.commands.common.pages import default_dataset
+    from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.report.figures.figure import require_matplotlib, save_figure
     from abtune.report.report_files import check_place
     from abtune.text import count

@@ -15,7 +15,7 @@ from abtune.commands.common.options import (
     percentage,
     rng_seed_option,
 )
-from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
+from abtune.commands.common.output import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
 

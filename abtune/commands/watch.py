@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from abtune.commands.common.options import count_option
-from abtune.commands.common.output import emit
-from abtune.commands.common.pages import DEFAULT_DATASET, Destination, report_options
+from abtune.commands.common.output import DEFAULT_DATASET, Destination, emit, report_options
 from abtune.text import NOTHING, count, microseconds, percent, percent_cell, span
 
 if TYPE_CHECKING:
