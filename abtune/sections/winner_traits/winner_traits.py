@@ -42,17 +42,6 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeTrait:
-    """One value in one shape: the shares of both sides, and the boost of the candidate's winners."""
-
-    shape: str
-    baseline: Share
-    candidate: Share
-    boost_with: float
-    boost_without: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TraitValue:
     """One value over all shapes."""
 
@@ -63,7 +52,6 @@ class TraitValue:
     boost_without: float
     shapes: int  # number of such shapes; in `faster` of them winners with the value are faster
     faster: int
-    by_shape: tuple[ShapeTrait, ...]  # in the order of the report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +87,7 @@ def describe_winners(dataset: xr.Dataset, analysis: Analysis) -> WinnerTraits:
     traits = [
         Trait(
             name=kind,
-            values=tuple(_value(kind, value, shapes, cells, logs) for value in sorted(values, key=_natural)),
+            values=tuple(_value(kind, value, cells, logs) for value in sorted(values, key=_natural)),
         )
         for kind in found[0]
         if (values := frozenset().union(*(row[kind] for row in found))) != {NONE}
@@ -175,25 +163,13 @@ def _natural(value: str) -> tuple[bool, list[int], str]:
     return value != NONE, [int(digits) for digits in re.findall(r"\d+", value)], value
 
 
-def _value(
-    kind: str, value: str, shapes: Sequence[str], cells: Sequence[Sequence[_Cells]], logs: Sequence[Floats]
-) -> TraitValue:
+def _value(kind: str, value: str, cells: Sequence[Sequence[_Cells]], logs: Sequence[Floats]) -> TraitValue:
     # By shape and seed: 1 for a winner with the value, 0 for one without it, NaN for no winner.
     has = [
         np.array([[np.nan if row is None else value in row[kind] for row in shape] for shape in side])
         for side in cells
     ]
     effects = np.array([_effects(*rows) for rows in zip(has[1], *logs, strict=True)])
-    by_shape = [
-        ShapeTrait(
-            shape=shape,
-            baseline=_share(baseline),
-            candidate=_share(candidate),
-            boost_with=from_log(effect[0]),
-            boost_without=from_log(effect[1]),
-        )
-        for shape, baseline, candidate, effect in zip(shapes, *has, effects, strict=True)
-    ]
     known = effects[~np.isnan(effects[:, 0])]
     means = known.mean(axis=0) if len(known) else np.full(2, np.nan)
     return TraitValue(
@@ -204,7 +180,6 @@ def _value(
         boost_without=from_log(means[1]),
         shapes=len(known),
         faster=int(np.count_nonzero(known[:, 0] > known[:, 1])),
-        by_shape=tuple(by_shape),
     )
 
 
