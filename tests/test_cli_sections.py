@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from golden_files import assert_golden
 from running import Run
@@ -49,27 +48,6 @@ def test_pages(
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("async against mainline")
     assert_golden(f"{name}-{width}.txt", section(outcome.out, title))
-
-
-@pytest.mark.parametrize(
-    ("search", "n", "rounds", "said"),
-    [(0.0, 5, 5, 0), (0.0, 2, 5, 0), (0.0, 10, 100, 0), (0.01, 5, 5, 1), (0.05, 10, 100, 1)],
-)
-def test_the_naive_interval_is_called_narrow_where_it_is(
-    run: Run, search: float, n: int, rounds: int, said: int
-) -> None:
-    """How many times narrower is said where timings of a winner agree; with noise of timing only, nothing."""
-    rng = np.random.default_rng(1)
-    log = rng.normal(0, search, (6, 2, n, 1, 1)) + rng.normal(-8, 0.01, (6, 2, n, rounds, 1))
-    dataset = abtune.make_dataset(np.exp(log), shapes=list("uvwxyz"), configs=["old", "new"])
-    abtune.save_dataset(dataset, "t.nc")
-    document = json.loads(run("analyze", "t.nc", "--section", "report,noise", "--format", "json").out)
-    times = np.median([row["narrower"] for row in document["noise"]["naive"]])
-    text = " ".join(run("analyze", "t.nc", "--section", "report,noise").out.split())
-    assert text.count("because timings of one winner agree") == said
-    assert text.count(f"It is {times:.1f} times narrower in the median, because") == said
-    assert "What the interval would be if every timing counted as a tuning run." in text
-    assert "30 to 85" not in text
 
 
 @pytest.mark.parametrize("width", [60, 100])

@@ -12,7 +12,7 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import TrialStatus
 from abtune.sections.curve.curve import at_trials
 from abtune.sections.noise.noise import Noise, describe_noise
 
@@ -29,13 +29,6 @@ def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr
     return abtune.make_dataset(np.exp(log), shapes=[f"s{at}" for at in range(shapes)], configs=["a", "b"])
 
 
-def test_an_interval_down_to_minus_100_percent_is_not_compared_with_that_of_timings() -> None:
-    """Two seeds at a high level have an interval without an end, and the section says all the rest."""
-    found = noise_of(make_sweep([0.0], n=2, rounds=2, noise=0.3, timing_noise=0.01), level=0.9999)
-    assert found.naive == ()
-    assert found.pooled[0].search > 0
-
-
 def test_the_first_trials_are_the_searches_own_times() -> None:
     """After some trials, the section does not say that the dataset lacks what the searches measured."""
     status = np.full((1, 2, 5, 4), TrialStatus.OK)
@@ -44,21 +37,6 @@ def test_the_first_trials_are_the_searches_own_times() -> None:
     found = " ".join(noise_of(at_trials(dataset, 2)).caveats)
     assert "does not say what the searches measured" not in found
     assert "how optimistic their times are is not known" in found
-
-
-@pytest.mark.parametrize(("estimand", "shapes"), [("geometric-mean", 1), ("median", 0), ("best-of:2", 0)])
-def test_timings_counted_as_seeds_are_compared_with_intervals_of_means(estimand: str, shapes: int) -> None:
-    """All timings give an interval of the mean, which says nothing of a median or a best of several."""
-    dataset = make_sweep([0.1], n=10, rounds=2, noise=0.05, timing_noise=0.01)
-    assert len(noise_of(dataset, estimand=estimand).naive) == shapes
-
-
-def test_timings_of_a_run_without_its_partner_are_not_counted_as_seeds() -> None:
-    """Of pairs, only whole ones are compared, so a slow run whose partner failed changes no interval."""
-    dataset = make_sweep([0.05], n=6, rounds=2, noise=0.05, timing_noise=0.01, design="shared")
-    dataset["latency"][0, 0, 5] *= 5
-    dataset["run_status"][0, 1, 5] = RunStatus.FAILED
-    assert noise_of(dataset).naive == noise_of(dataset.isel(seed=slice(5))).naive
 
 
 def test_the_sources_are_told_apart() -> None:
@@ -103,20 +81,9 @@ def test_the_winners_curse_is_measured() -> None:
     assert found.optimism_high == pytest.approx(math.expm1(oracle.high))
 
 
-def test_timings_counted_as_seeds_give_a_narrower_interval() -> None:
-    """The naive interval is Welch's of all timings, several times narrower than that over seeds."""
-    dataset = make_sweep([0.1, 0.2], n=8, rounds=3, repeats=4, timing_noise=0.001)
-    naive = noise_of(dataset).naive[1]
-    flat = [np.log(dataset["latency"].values[1, side]).ravel() for side in range(2)]
-    oracle = stats.ttest_ind(*flat, equal_var=False).confidence_interval(0.95)
-    assert math.log1p(naive.naive_low) == pytest.approx(oracle.low)
-    assert 2 < naive.narrower < 8
-
-
-def test_single_timings_have_no_naive_interval_and_say_so() -> None:
+def test_single_timings_tell_nothing_apart_and_say_so() -> None:
     """With one timing a winner nothing can be pooled and nothing told apart, which the caveats say."""
     found = noise_of(make_sweep([0.1, 0.2], n=8))
-    assert found.naive == ()
     assert math.isnan(found.pooled[0].timing)
     assert found.pooled[0].search == pytest.approx(0.02, rel=0.5)
     assert [note for note in found.caveats if "cannot be told" in note]
@@ -144,7 +111,6 @@ def test_only_the_analysed_shapes_are_described() -> None:
     dataset["latency"][1, 0] = NAN
     found = noise_of(dataset, shapes=["shape1", "shape2"])
     assert [source.shape for source in found.by_shape] == ["shape1", "shape1", "shape2", "shape2"]
-    assert [naive.shape for naive in found.naive] == ["shape2"]
 
 
 def test_units_do_not_matter() -> None:
@@ -158,13 +124,11 @@ def test_units_do_not_matter() -> None:
 
 
 def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
-    """Without any scatter nothing is narrower, and nothing is said of the error of timing but that."""
+    """Without any scatter, nothing is said of the error of timing but that."""
     dataset = make_sweep([0.1, 0.1], n=5, noise=0.0, rounds=2, repeats=3)
     found = noise_of(dataset)
-    assert found.naive == ()
     assert "In 4 of 4 cells of shape and configuration all seeds and rounds" in found.caveats[-1]
     dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
     found = noise_of(dataset)
-    assert [naive.shape for naive in found.naive] == ["shape1"]
     assert found.caveats[-2].startswith("In 2 of 4 cells")
     assert found.caveats[-1].startswith("Elsewhere the timing error is less than a tenth")

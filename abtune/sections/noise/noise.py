@@ -1,4 +1,4 @@
-"""Where the noise comes from, what timings counted as seeds would claim, and the outcomes of the trials.
+"""Where the noise comes from, and the outcomes of the trials.
 
 Nothing here judges a shape. It says what a sweep has to fight: the noise between seeds, which more seeds
 average out and more timings do not.
@@ -18,11 +18,10 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of, runs_of
-from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract, extract_both
-from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log, welch
+from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract
+from abtune.stats.estimates import from_log
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
-from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.two_sample import Floats, Integers
 from abtune.stats.variance import clustered_variance, mean_of_known, t_quantile
 from abtune.text import count, percent
 
@@ -51,18 +50,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Naive:
-    """The interval from counting every timing as a replicate, beside the one over seeds."""
-
-    shape: str
-    boost_low: float  # over seeds, as the report has it
-    boost_high: float
-    naive_low: float  # Welch's interval of all timings pooled
-    naive_high: float
-    narrower: float  # how many times narrower the naive interval is, on logs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """All that is known of the noise of both sides."""
 
@@ -71,7 +58,6 @@ class Noise:
     level: float
     pooled: tuple[Source, ...]  # baseline and candidate, over all shapes
     by_shape: tuple[Source, ...]  # each shape under the baseline, then under the candidate
-    naive: tuple[Naive, ...]  # of means: shapes with an interval and several timings per seed that differ
     trials: tuple[Trials, ...]  # what became of the trials; empty without histories
     caveats: tuple[str, ...]
 
@@ -89,7 +75,6 @@ def describe_noise(dataset: xr.Dataset, analysis: Analysis) -> Noise:
         level=analysis.level,
         pooled=pooled,
         by_shape=by_shape,
-        naive=tuple(_naive(dataset, analysis)),
         trials=tuple(found for found in trials if found is not None and found.tried),
         caveats=(*_about_dataset(dataset, analysis), *_about_timing(by_shape)),
     )
@@ -143,34 +128,6 @@ def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
     own = runs_of(dataset, "search_latency", config).astype(np.float64)
     ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
     return ratio
-
-
-def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
-    """Yield the intervals of all timings pooled, as if each were a tuning run of its own."""
-    of_means = analysis.settings.estimand == Estimand.GEOMETRIC_MEAN  # as the interval of all timings is
-    if not of_means or dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
-        return
-    flat = [_timings(dataset, side) for side in extract_both(dataset, analysis.baseline, analysis.candidate)]
-    pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
-    for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):
-        # Timings that all agree have an interval without width, and nothing is narrower than that. An
-        # interval down to -100 % has no width on logs.
-        if row.boost_low > -1 and high > low:
-            yield Naive(
-                shape=row.shape,
-                boost_low=row.boost_low,
-                boost_high=row.boost_high,
-                naive_low=from_log(low),
-                naive_high=from_log(high),
-                narrower=(math.log1p(row.boost_high) - math.log1p(row.boost_low)) / (high - low),
-            )
-
-
-def _timings(dataset: xr.Dataset, side: Samples) -> Floats:
-    """Return all log timings of the seeds that are compared, shape (shapes, timings); of whole pairs only."""
-    logs = np.log(complete_timings(dataset, side.config)).reshape(*side.value.shape, -1)
-    kept: Floats = np.where(np.isnan(side.value)[..., np.newaxis], np.nan, logs)
-    return kept.reshape(len(kept), -1)
 
 
 def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:

@@ -1,12 +1,11 @@
-"""The page about noise: its sources, the search's optimism, the naive interval, outcomes of trials."""
+"""The page about noise: its sources, the search's optimism, outcomes of trials."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 
-from abtune.report.columns import interval_column, intervals
+from abtune.report.columns import interval_column
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
@@ -23,7 +22,7 @@ from abtune.report.page import (
     table,
 )
 from abtune.samples import Trials
-from abtune.sections.noise.noise import Naive, Noise, Source, describe_noise
+from abtune.sections.noise.noise import Noise, Source, describe_noise
 from abtune.sections.section_registry import Context
 from abtune.text import NOTHING, boost_decimals, percent, percent_cell, plain_percent, spread_percent
 
@@ -37,14 +36,6 @@ _OPTIMISM = (
     "The search's own time of its winner, against the time measured again, in percent. A negative value is "
     "the winner's curse: the luckiest of many timings wins. Boosts use the times measured again."
 )
-_NAIVE = "What the interval would be if every timing counted as a tuning run."
-_NARROW = (
-    " It is {times:.1f} times narrower{typically}, because timings of one winner agree with each other. That "
-    "does not make the boost better known."
-)
-# Few seeds alone may widen their interval as much, but rarely with an ICC of both sides as large by chance.
-_CLEARLY_NARROWER, _AGREEING = 1.5, 0.1
-
 _POOLED = "configuration"
 _TWO = "Two numbers: {}/{}."
 
@@ -71,11 +62,6 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         behind.append(_optimism(SHAPE, noise.by_shape, noise.level))
         yield from behind[-1:] if few else ()
         yield Prose(_OPTIMISM, remark=True)
-    if noise.naive:
-        yield Heading("timings counted as seeds", minor=True)
-        behind.append(_naive(noise.naive, noise.level))
-        yield from behind[-1:] if few else ()
-        yield Prose(_NAIVE + _why_narrow(noise), remark=True)
     if noise.trials:
         yield Heading("trials", minor=True)
         yield _trials(noise.trials)
@@ -130,28 +116,6 @@ def _by_source(stub: str, rows: Sequence[Source], *columns: Column) -> Grid:
     if stub == _POOLED:
         return table(stub, configs, *columns)
     return table(stub, [source.shape for source in rows], column("side", configs, kind="word"), *columns)
-
-
-def _naive(rows: Sequence[Naive], level: float) -> Grid:
-    seeds = [(row.boost_low, row.boost_high) for row in rows]
-    timings = [(row.naive_low, row.naive_high) for row in rows]
-    decimals = boost_decimals((high - low) / 2 for low, high in seeds)
-    return table(
-        SHAPE,
-        [row.shape for row in rows],
-        column(f"{plain_percent(level)}, seeds", intervals(seeds, decimals), gives_way=1),
-        column("timings", intervals(timings, decimals)),
-        column("narrower", [f"{row.narrower:.1f} times" for row in rows], gives_way=2),
-    )
-
-
-def _why_narrow(noise: Noise) -> str:
-    """Return why the naive intervals are narrower, if they clearly are and timings of a winner agree."""
-    times = statistics.median(row.narrower for row in noise.naive)
-    agree = all(source.correlation >= _AGREEING for source in noise.pooled)
-    if not (agree and times >= _CLEARLY_NARROWER):
-        return ""
-    return _NARROW.format(times=times, typically=" in the median" if len(noise.naive) > 1 else "")
 
 
 def _trials(trials: Sequence[Trials]) -> Grid:
