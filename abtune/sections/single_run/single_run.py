@@ -19,8 +19,6 @@ from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value
 
 ALL = "all shapes"
-# Search noise of a run, from what hardly any tuner stays below to what is usual.
-NOISE = (0.01, 0.02, 0.03, 0.05, 0.08)
 # Fewer lenders do not tell how much shapes differ in their noise.
 _FEW_LENDERS = 3
 _NO_BIAS = (
@@ -78,15 +76,6 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surviving:
-    """How many boosts exceed what a search noise explains: one by one, and all at once."""
-
-    noise: float
-    alone: int
-    simultaneous: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRun:
     """All that can be said of shapes with one run per side."""
 
@@ -94,7 +83,6 @@ class SingleRun:
     candidate: str
     level: float
     together: tuple[Together, ...]  # each kind of workload, if there are several, and all shapes
-    surviving: tuple[Surviving, ...]
     shapes: tuple[SingleRunPair, ...]
     outside: OutsideNoise | None
     left_out: tuple[str, ...]  # shapes with more or fewer runs than one per side
@@ -131,14 +119,6 @@ def describe_single_runs(
         candidate=names[1],
         level=level,
         together=together,
-        surviving=tuple(
-            Surviving(
-                noise=noise,
-                alone=sum(pair.tipping > noise for pair in pairs),
-                simultaneous=sum(pair.tipping_simultaneous > noise for pair in pairs),
-            )
-            for noise in NOISE
-        ),
         shapes=pairs,
         outside=borrowed,
         left_out=tuple(row.shape for row in analysis.comparisons if row.shape not in set(labels)),

@@ -27,7 +27,6 @@ from abtune.sections.single_run.single_run import (
     Predicted,
     SingleRun,
     SingleRunPair,
-    Surviving,
     Together,
     describe_single_runs,
 )
@@ -48,8 +47,7 @@ _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
     "coefficient of variation. spread: standard deviation of the log boosts over shapes. True differences "
     "and the noise of two runs add up to it. So the noise of a run (root mean square of both sides) is at "
-    "most spread/sqrt(2). upper limit: one-sided {level}, chi-square. stand out: boosts larger than two "
-    "runs of one configuration with that noise show in all but one case of {odds}. all at once: Bonferroni."
+    "most spread/sqrt(2). upper limit: one-sided {level}, chi-square."
 )
 _LENDERS = (
     "usual noise: for shapes that have no runs there. Other shapes have their own noise, drawn towards it. "
@@ -88,8 +86,7 @@ def _parts(found: SingleRun) -> Iterator[Part]:
     yield Prose(_TOGETHER, remark=True)
     yield Heading("how noisy the searches can be", minor=True)
     yield _bounds(found.together)
-    yield _survivors(found.surviving, len(found.shapes))
-    yield Prose(_NOISE.format(odds=odds, level=level), remark=True)
+    yield Prose(_NOISE.format(level=level), remark=True)
     if found.outside is not None:
         yield from _about_lenders(found.outside)
     yield from _shape_by_shape(found.shapes, level)
@@ -130,15 +127,6 @@ def _bounds(rows: Sequence[Together]) -> Grid:
         column("spread %", _percents([row.spread for row in rows], 1)),
         column("noise at most %", _percents([row.noise for row in rows], 1)),
         column("upper limit %", _percents([row.noise_limit for row in rows], 1)),
-    )
-
-
-def _survivors(rows: Sequence[Surviving], shapes: int) -> Grid:
-    return table(
-        "search noise",
-        [plain_percent(row.noise) for row in rows],
-        column("boosts that stand out", [f"{row.alone} of {shapes}" for row in rows]),
-        column("all at once", [f"{row.simultaneous} of {shapes}" for row in rows]),
     )
 
 
