@@ -18,7 +18,7 @@ from report_builders import NAN, make_analysis, make_comparison, typical_analysi
 import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
-from abtune.report.figures.figure import decade_ticks, save_figure
+from abtune.report.figures.figure import save_figure
 from abtune.report.figures.forest import draw_forest
 from abtune.report.figures.row_figure import forest_rows
 from abtune.report.figures.seeds import draw_seeds
@@ -354,13 +354,6 @@ def test_figures_stay_small(number: int) -> None:
     _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=labels, configs=["x", "y"]))
     assert figure.get_size_inches()[1] < 1.8 + 0.33 * number
     assert figure.get_size_inches()[0] < 12
-
-
-def test_ticks_of_a_logarithmic_axis() -> None:
-    """Within two decades 2 and 5 have ticks too."""
-    assert decade_ticks(8.0, 120.0) == (10, 20, 50, 100)
-    assert decade_ticks(0.9, 2e4) == (1, 10, 100, 1000, 10000)
-    assert decade_ticks(3.1, 3.9) == ()
 
 
 # Trials

@@ -8,23 +8,20 @@ from __future__ import annotations
 import functools
 import importlib
 import io
-import itertools
 import logging
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.errors import StoreError, missing_package
 from abtune.report.report_files import write_bytes
-from abtune.report.scale import round_numbers
 from abtune.report.text.labels import fit_labels
 from abtune.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 GREY = "#808080"
@@ -91,36 +88,6 @@ def shape_title(name: str) -> str:
     """Return the label of a shape as the title of its panel, in as few lines as fit."""
     (lines,) = fit_labels([printable(name)], TITLE).lines
     return plain("\n".join(lines))
-
-
-def label_ticks(axis: Axis) -> None:
-    """Write few and plain numbers on an axis of times, which may be logarithmic and shorter than a decade."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    low, high = sorted(axis.get_view_interval())
-    ticks = decade_ticks(low, high) if axis.get_scale() == "log" else ()
-    ticks = ticks if len(ticks) > 1 else round_numbers(low, high, 5)
-    write = _digits(ticks)
-    crowded = len(ticks) > 3 and len(write(ticks[-1])) > 6
-    axis.set_major_locator(FixedLocator(ticks[::2] if crowded else ticks))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axis.set_minor_locator(NullLocator())
-
-
-def decade_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return ticks of a logarithmic axis: powers of ten, within two decades also 2 and 5 times these."""
-    factors = (1, 2, 5) if high < 100 * low else (1,)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = (factor * 10.0**power for power in powers for factor in factors)
-    return tuple(tick for tick in ticks if low <= tick <= high)
-
-
-def _digits(ticks: Sequence[float]) -> Callable[[float], str]:
-    """Return a function that writes ticks with just enough decimals to tell them apart."""
-    step = min(two - one for one, two in itertools.pairwise(ticks))
-    # 0.011 - 0.01 is a little less than 0.001. Without the small term it would get a decimal too many.
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return lambda value: f"{value:,.{decimals}f}"
 
 
 def save_figure(figure: Figure, path: Path) -> str:

@@ -19,9 +19,9 @@ from abtune.report.figures.figure import (
     TITLE,
     drawn_of,
     extremes,
-    label_ticks,
     new_figure,
     plain,
+    require_matplotlib,
     shape_title,
 )
 from abtune.report.figures.row_figure import VERDICT_COLOURS
@@ -82,6 +82,9 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
 
 def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figure:
     """Return a figure of the best so far of every search, relative to the baseline at the end."""
+    require_matplotlib()
+    from matplotlib.ticker import LogLocator, NullLocator
+
     drawn = sorted(extremes([row.boost for row in analysis.comparisons]))
     number, names = len(drawn), (analysis.baseline, analysis.candidate)
     rows, baseline, candidate = [analysis.comparisons[at] for at in drawn], baseline[drawn], candidate[drawn]
@@ -99,7 +102,9 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axis.set_title(title, fontsize=8, color=VERDICT_COLOURS[row.verdict])
         _draw_panel(axis, sides, any(len(_searches(side)) for side in found), first)
         axis.set_ylim(bottom, top)
-        label_ticks(axis.yaxis)
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_locator(NullLocator())
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
