@@ -80,9 +80,11 @@ def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> t
     return column("boost %", boosts), interval_column(bounds, level=level, decimals=decimals)
 
 
-def interval_column(bounds: Sequence[tuple[float, float]], *, level: float, decimals: int) -> Column:
+def interval_column(
+    bounds: Sequence[tuple[float, float]], *, level: float, decimals: int, gives_way: int = 1
+) -> Column:
     """Return intervals in percent, below the level."""
-    return column(f"{plain_percent(level)} interval", intervals(bounds, decimals), gives_way=1)
+    return column(f"{plain_percent(level)} interval", intervals(bounds, decimals), gives_way=gives_way)
 
 
 def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> list[tuple[str, str]]:

@@ -108,16 +108,11 @@ def stretch(interval: Interval, scale: Scale) -> Stretch:
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:
-    """Return at most this number of round boosts on a scale, zero among them; fractions."""
-    return round_numbers(scale.low, scale.high, most)
-
-
-def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
     """Return up to ``most`` multiples of 1, 2 or 5 times a power of ten; from ``most`` 5 on, two or more."""
-    least = (high - low) / most
+    least = (scale.high - scale.low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)
-    multiples = range(math.ceil(low / step), math.floor(high / step) + 1)
+    multiples = range(math.ceil(scale.low / step), math.floor(scale.high / step) + 1)
     # Without rounding, 3 * 0.1 is 0.30000000000000004.
     return tuple(round(multiple * step, 15) for multiple in multiples)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +41,7 @@ def stories(analysis: Analysis) -> tuple[tuple[Part, ...], ...]:
     return tuple(
         (
             Prose(row.reason),
-            samples_in_words([sample_of(side, index, seeds) for side in sides]),
+            Bullets(tuple(sample_in_words(sample_of(side, index, seeds)) for side in sides)),
             Heading("what a verdict requires", minor=True),
             Bullets(gate_sentences(row)),
             Prose("What would change the verdict: see --explain.", remark=True),
@@ -67,11 +66,6 @@ def sample_of(side: Samples, index: int, seeds: Integers) -> Sample:
     )
 
 
-def samples_in_words(sides: Sequence[Sample]) -> Bullets:
-    """Return the seeds of both sides."""
-    return Bullets(tuple(map(_values, sides)))
-
-
 def gate_sentences(row: Comparison) -> tuple[str, ...]:
     """Return what was asked of a shape and what was found."""
     return tuple(
@@ -80,7 +74,8 @@ def gate_sentences(row: Comparison) -> tuple[str, ...]:
     )
 
 
-def _values(side: Sample) -> str:
+def sample_in_words(side: Sample) -> str:
+    """Return the seeds of one side with their latencies."""
     if not side.seeds:
         return f"{side.config}: no seed has a timing."
     listed = ", ".join(f"{microseconds(seed.latency)}\xa0({seed.seed})" for seed in side.seeds)

@@ -15,7 +15,6 @@ from abtune.report.scale import (
     Scale,
     choose_scale,
     margin_ends,
-    round_numbers,
     stretch,
     ticks,
 )
@@ -105,7 +104,7 @@ def test_the_margin_is_a_ratio() -> None:
 @given(st.floats(-100, 100), st.floats(1e-6, 1e3), st.integers(5, 9))
 def test_ticks_are_round_and_few(low: float, span: float, most: int) -> None:
     """There are at least two ticks and at most as many as asked for, on the scale."""
-    found = round_numbers(low, low + span, most)
+    found = ticks(Scale(low=low, high=low + span, margin=0.0), most)
     assert 2 <= len(found) <= most + 1
     assert all(low - 1e-9 <= number <= low + span + 1e-9 for number in found)
 

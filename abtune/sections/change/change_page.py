@@ -161,10 +161,8 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 
 
 def _result(change: Change) -> str:
-    mean = change.overall
-    value = f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)}% to {limit_cell(mean.high, 1)}%)"
     itself = ", each winner compared with itself" if change.same_winners else ""
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
-        f"{listed(change_counts(change))}; mean change {value}."
+        f"{listed(change_counts(change))}; mean change {mean_words(change.overall)}."
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 
 from abtune.compare.settings import alpha_of
 from abtune.report.columns import OVERALL, interval_column
@@ -54,6 +54,7 @@ def _page(history: History) -> Iterator[Part]:
 
 def _table(history: History) -> Grid:
     many, moments, change = len(history.datasets), history.moments, history.first_to_last
+    level = history.level
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
     decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in moments)
     columns: list[Column] = []
@@ -67,15 +68,12 @@ def _table(history: History) -> Grid:
         bounds = [(row.boost_low, row.boost_high) for row in rows]
         # The oldest in between go first, and every interval before any boost.
         columns.append(column(name, boosts, gives_way=age if at else 0))
-        columns.append(_interval(bounds, history, decimals, gives_way=many + age))
+        columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many + age))
     columns.append(column("change %", [percent_cell(row.change, decimals) for row in ends]))
-    columns.append(_interval([(row.low, row.high) for row in ends], history, decimals, gives_way=many - 1))
+    bounds = [(row.low, row.high) for row in ends]
+    columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many - 1))
     columns.append(column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"))
     return table(SHAPE, [row.shape for row in moments[::many]], *columns)
-
-
-def _interval(ends: Sequence[tuple[float, float]], history: History, decimals: int, gives_way: int) -> Column:
-    return replace(interval_column(ends, level=history.level, decimals=decimals), gives_way=gives_way)
 
 
 def _meaning(history: History) -> str:

@@ -45,7 +45,6 @@ class Sensitivity:
     """What would change a verdict."""
 
     without_seed: tuple[WithoutSeed, ...] | None  # seeds whose absence changes it; None if that was not tried
-    alone: Verdict  # if this were the only shape, without a correction
     seeds_for_estimate: int  # per side, for 80 % power at the estimated boost; 0 if unknown
 
 
@@ -134,7 +133,6 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         tests=tuple(_tests(samples, index, analysis)),
         sensitivity=Sensitivity(
             without_seed=changes.without_each(),
-            alone=changes.alone(),
             seeds_for_estimate=changes.seeds(),
         ),
     )
@@ -203,11 +201,6 @@ class _Changes:
         self.row = analysis.comparisons[index]
         # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
         self.settings = replace(analysis.settings, weights=None)
-
-    def alone(self) -> Verdict:
-        """Return the verdict without the other shapes."""
-        # The correction over one shape changes nothing, so it stays as it is.
-        return compare(self.dataset.isel(shape=[self.index]), self.settings).comparisons[0].verdict
 
     def without_each(self) -> tuple[WithoutSeed, ...] | None:
         """Return the seeds whose absence changes the verdict; None where that is not tried."""

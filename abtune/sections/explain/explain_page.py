@@ -9,7 +9,7 @@ from statistics import stdev
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
-from abtune.report.stories import gate_sentences, samples_in_words
+from abtune.report.stories import gate_sentences, sample_in_words
 from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain_all
 from abtune.sections.section_registry import Context
 from abtune.stats.testing.design import MOST_SEEDS
@@ -33,7 +33,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),
         Heading("samples", minor=True),
-        samples_in_words(sides),
+        Bullets(tuple(map(sample_in_words, sides))),
         *([Bullets((_pairs(story),))] if story.pairs else []),
         Heading(f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
@@ -79,9 +79,6 @@ def _tests(rows: Sequence[MethodTest]) -> Grid:
 def _changes(story: Explanation) -> Iterator[str]:
     row, found = story.comparison, story.sensitivity
     yield from _seeds_left_out(found, row.verdict, paired=story.paired)
-    if story.shapes > 1 and row.verdict is not Verdict.INVALID:
-        same = "the same" if found.alone is row.verdict else found.alone.words
-        yield f"As the only shape, without correction: {same}."
     if row.verdict.more_seeds_help and found.seeds_for_estimate:
         decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
         seeds = f"{found.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
