@@ -184,6 +184,7 @@ def _view(
         source=Path(source).name,
         rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
         brief=wanted.main == "summary",
+        hint="single_run" not in wanted.names,
     )
 
 

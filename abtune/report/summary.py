@@ -61,6 +61,7 @@ class View:
     source: str = ""
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
+    hint: bool = True  # whether the page may point to a section that would say more
 
     def filtered(self, analysis: Analysis) -> bool:
         """Return whether some shapes are not shown."""
@@ -141,7 +142,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         yield from _shapes(analysis, notes, view.rows)
         hint = "One run per cell: --section single-run says what such a table supports."
         single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
-        yield Bullets((*notes.general, *[hint] * single), footnotes=notes.numbered)
+        yield Bullets((*notes.general, *[hint] * (single and view.hint)), footnotes=notes.numbered)
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
         methods = (
