@@ -111,6 +111,26 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """One sample of a dot plot: its name, its values with a text for each, and a mark below one value."""
+
+    name: str
+    values: tuple[float, ...]
+    marked: float
+    mark: str
+    tips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dots:
+    """Samples above each other on one scale, whose ends are given in words."""
+
+    strips: tuple[Strip, ...]
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
     """Parts behind a line to click on."""
 
@@ -120,7 +140,7 @@ class Folded:
     parts: tuple[Part, ...]
 
 
-Part: TypeAlias = Heading | Prose | Tally | Bullets | Grid | Folded
+Part: TypeAlias = Heading | Prose | Tally | Bullets | Grid | Dots | Folded
 Page: TypeAlias = Sequence[Part]
 
 

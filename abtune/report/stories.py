@@ -1,14 +1,15 @@
-"""The story of a shape: its seeds, and what a verdict requires."""
+"""The story of a shape: its seeds, drawn and in words, and what a verdict requires."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from abtune.compare.results import Analysis, Comparison
-from abtune.report.page import Bullets, Heading, Part, Prose
+from abtune.report.page import Bullets, Dots, Heading, Part, Prose, Strip
 from abtune.samples import Samples, extract_both
 from abtune.stats.two_sample import Integers
 from abtune.text import microseconds, spread_percent
@@ -41,7 +42,7 @@ def stories(analysis: Analysis) -> tuple[tuple[Part, ...], ...]:
     return tuple(
         (
             Prose(row.reason),
-            Bullets(tuple(sample_in_words(sample_of(side, index, seeds)) for side in sides)),
+            *sample_parts([sample_of(side, index, seeds) for side in sides]),
             Heading("what a verdict requires", minor=True),
             Bullets(gate_sentences(row)),
             Prose("What would change the verdict: see --explain.", remark=True),
@@ -66,6 +67,14 @@ def sample_of(side: Samples, index: int, seeds: Integers) -> Sample:
     )
 
 
+def sample_parts(sides: Sequence[Sample]) -> Iterator[Part]:
+    """Yield the seeds of both sides, drawn and in words."""
+    timed = [side for side in sides if side.seeds]
+    if timed:
+        yield _dots(timed)
+    yield Bullets(tuple(map(_values, sides)))
+
+
 def gate_sentences(row: Comparison) -> tuple[str, ...]:
     """Return what was asked of a shape and what was found."""
     return tuple(
@@ -74,8 +83,23 @@ def gate_sentences(row: Comparison) -> tuple[str, ...]:
     )
 
 
-def sample_in_words(side: Sample) -> str:
-    """Return the seeds of one side with their latencies."""
+def _dots(sides: Sequence[Sample]) -> Dots:
+    """Return the seeds of both sides, on a scale whose ends are in microseconds."""
+    strips = tuple(
+        Strip(
+            name=side.config,
+            values=tuple(seed.latency for seed in side.seeds),
+            marked=side.latency,
+            mark=f"{microseconds(side.latency)} us",
+            tips=tuple(f"seed {seed.seed}: {microseconds(seed.latency)} us" for seed in side.seeds),
+        )
+        for side in sides
+    )
+    ends = [value for strip in strips for value in strip.values]
+    return Dots(strips=strips, low=microseconds(min(ends)), high=f"{microseconds(max(ends))} us")
+
+
+def _values(side: Sample) -> str:
     if not side.seeds:
         return f"{side.config}: no seed has a timing."
     listed = ", ".join(f"{microseconds(seed.latency)}\xa0({seed.seed})" for seed in side.seeds)

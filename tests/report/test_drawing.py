@@ -9,11 +9,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import NAN
 
-from abtune.report.formats.characters import axis_text, draw_interval, legend
-from abtune.report.page import Drawn
+from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
+from abtune.report.page import Dots, Drawn, Strip
 from abtune.report.scale import Interval, Scale
 
+VALUES = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30)
 SCALE = Scale(low=-1.0, high=1.0, margin=0.02)
+
+
+def dots(*samples: list[float]) -> Dots:
+    strips = tuple(
+        Strip(name=f"side{at}", values=tuple(values), marked=sum(values) / len(values), mark="mean")
+        for at, values in enumerate(samples)
+    )
+    return Dots(strips=strips, low="low", high="high")
+
+
+@given(one=VALUES, two=VALUES, width=st.integers(30, 120))
+def test_every_value_is_drawn_and_fits(one: list[float], two: list[float], width: int) -> None:
+    """A strip shows as many values as there are, in ASCII, within the width."""
+    lines = draw_dots(dots(one, two), width)
+    assert len(lines) == 5
+    assert all(line.isascii() and len(line) <= width for line in lines)
+    for values, line in ((one, lines[1]), (two, lines[3])):
+        drawn = line[len("side0") :].replace(" ", "")
+        if "#" not in drawn:
+            assert sum(1 if cell == "o" else int(cell) for cell in drawn) == len(values)
+
+
+def test_a_strip_looks_so() -> None:
+    """Single values are o, several in one place a digit, and the mark points from below."""
+    found = draw_dots(dots([0.0, 10.0, 10.0], [5.0]), 7 + 11)
+    assert found == [
+        "       low    high",
+        "side0  o         2",
+        "         mean ^",
+        "side1       o",
+        "            ^ mean",
+    ]
+
+
+def test_values_that_are_all_alike_are_in_the_middle() -> None:
+    """Without any spread there is one place, and nothing divides by zero."""
+    assert "3" in draw_dots(dots([1.0, 1.0, 1.0]), 40)[1]
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,12 @@ import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale, overall_interval
 from abtune.report.formats import html, machine
-from abtune.report.formats.svg import WIDTH, Drawing, draw_axis, draw_interval, position
+from abtune.report.formats.svg import Drawing, draw_axis, draw_interval, draw_samples, position
 from abtune.report.page import (
     SHAPE,
     Bullets,
     Cell,
+    Dots,
     Drawn,
     Grid,
     Heading,
@@ -36,6 +37,7 @@ from abtune.report.page import (
     Part,
     Prose,
     Section,
+    Strip,
     column,
     table,
 )
@@ -107,6 +109,7 @@ def evil_analysis() -> Analysis:
 
 def page() -> Section:
     """Every kind of part that the main report does not have, and rows that share a label."""
+    strip = Strip(name="main<line>", values=(1.0, 2.0, 2.0), marked=1.6, mark="1.6 us")
     grid = Grid(
         stub=SHAPE,
         labels=("M=1_N=2_K=3", "M=1_N=2_K=3", "b<c", "b<c"),
@@ -122,6 +125,7 @@ def page() -> Section:
         Heading(text="less", minor=True),
         grid,
         Bullets(items=("One thing.", "Another <b>."), footnotes=("A note.",)),
+        Dots(strips=(strip,), low="1.0 us", high="2.0 us"),
     )
     return Section(name="noise", page=parts, result=None)
 
@@ -262,6 +266,21 @@ def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None
     """Whatever names and reasons hold, the document is well formed."""
     row = make_comparison(shape, reason=reason, caveats=(reason, config))
     parse(render_html(make_analysis(row, make_comparison("other"), baseline=config)))
+
+
+@pytest.mark.parametrize("name", ["short", "long-name-" * 15, "基线配置" * 20])
+def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
+    """All dots are within the drawing, and lie in order, however long the names beside them are."""
+    strip = Strip(name=name, values=(1.0, 2.0, 3.0), marked=2.0, mark="2 us")
+    drawing = draw_samples(Dots(strips=(strip, strip), low="1", high="3"))
+    dots = [corner for track in tracks(drawing, "dot") for corner in corners(track)]
+    first, second = dots[:3], dots[3:]
+    assert all(0 < x < drawing.width and 0 < y < drawing.height for x, y in dots)
+    assert first == sorted(first)
+    assert [x for x, _ in first] == [x for x, _ in second]
+    assert first[-1][0] - first[0][0] > drawing.width / 3
+    assert "".join(words.text for words in drawing.words).count(name) == 2
+    assert all(float(words.y) < drawing.height for words in drawing.words)
 
 
 @pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
@@ -445,7 +464,7 @@ def test_the_axis_has_round_numbers_within_the_drawing() -> None:
     """Zero is on it, and no number is cut by the edge."""
     axis = draw_axis(SCALE)
     assert "0" in [words.text for words in axis.words]
-    assert all(4 < float(words.x) < WIDTH - 4 for words in axis.words)
+    assert all(4 < float(words.x) < axis.width - 4 for words in axis.words)
     assert axis.label == "scale from -50 to +100 percent"
 
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from report_builders import make_analysis, make_comparison, report_of
 
 from abtune.report.formats.markdown import render
-from abtune.report.page import SHAPE, Drawn, Grid, Report, column
+from abtune.report.page import SHAPE, Dots, Drawn, Grid, Report, Strip, column
 from abtune.report.scale import Interval, Scale
 from abtune.report.summary import analysis_report, analysis_section
 
@@ -67,3 +67,11 @@ def test_each_candidate_has_footnotes_of_its_own() -> None:
     defined = dict(re.findall(r"^\[\^([^]]+)\]: (.*)$", text, flags=re.MULTILINE))
     used = re.findall(r"\[\^([^]]+)\](?!:)", text)
     assert [defined[number] for number in used] == ["about one", "about two"]
+
+
+def test_backticks_do_not_end_a_drawing() -> None:
+    """A dot plot stays one block of code, whatever its samples are called."""
+    strip = Strip(name="```", values=(1.0, 2.0), marked=1.5, mark="mean")
+    tokens = MarkdownIt("commonmark").parse(render(report_of([Dots(strips=(strip,), low="1", high="2")])))
+    assert [token.type for token in tokens] == ["fence"]
+    assert "```" in tokens[0].content

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from report_builders import printed
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 import abtune
@@ -147,6 +147,13 @@ def test_names_and_prose_in_tables_are_whole(pages: dict[str, Page], name: str, 
             elif not fit.below:
                 unmarked = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", shown_column(table, fit, place))
                 assert unmarked == "".join(texts)
+
+
+def test_names_beside_drawings_are_whole(pages: dict[str, Page]) -> None:
+    """Names too long to stand beside a drawing stand above it."""
+    drawing = printed(pages["explain"], 60).partition("samples\n")[2].partition("\n•")[0]
+    assert all(squeezed(name) in squeezed(drawing) for name in CONFIGS)
+    assert max(map(cell_len, drawing.splitlines())) <= 60
 
 
 def test_names_cannot_shift_the_rows_beside_them() -> None:

@@ -10,12 +10,14 @@ from abtune.report.page import (
     SHAPE,
     Bullets,
     Cell,
+    Dots,
     Drawn,
     Folded,
     Grid,
     Heading,
     Page,
     Prose,
+    Strip,
     Tally,
     column,
     spans,
@@ -48,12 +50,14 @@ def grid(stub: str = SHAPE) -> Grid:
 
 
 def page() -> Page:
+    strip = Strip(name="mainline", values=(1.0, 2.0, 2.0), marked=1.6, mark="1.6 us")
     return (
         Heading(text="title", minor=False),
         Prose(text="Some words. " * 20, remark=True),
         Heading(text="less", minor=True),
         grid(),
         Bullets(items=("One thing is said.", "And <another> | thing."), footnotes=("A note.",)),
+        Dots(strips=(strip,), low="1.0 us", high="2.0 us"),
     )
 
 

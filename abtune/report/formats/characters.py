@@ -1,12 +1,15 @@
-"""Intervals drawn with characters, for terminals and markdown."""
+"""Drawings made of characters, for terminals and markdown: intervals on a scale, samples as dots."""
 
 from __future__ import annotations
 
 import math
 
-from abtune.report.page import Drawn
+from rich.cells import cell_len, set_cell_size
+
+from abtune.report.page import Dots, Drawn
 from abtune.report.scale import Interval, Scale, stretch
-from abtune.text import percent_cell
+from abtune.report.text.console import wrap
+from abtune.text import percent_cell, printable
 
 # Box characters that fonts for code have; without them ASCII does.
 _ASCII, _BOXES = "-=[]o|", "─═╞╡●│"
@@ -52,3 +55,37 @@ def legend(drawn: Drawn, *, ascii_only: bool) -> str:
         f"Drawing: {value} is the boost, {start}{thick}{stop} its interval, {zero} zero; < and > mean that "
         f"the interval goes on.{wide}"
     )
+
+
+def draw_dots(dots: Dots, width: int) -> list[str]:
+    """Return the lines of a dot plot. Names wider than half of the plot stand above their dots."""
+    values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
+    low, high = min(values), max(values)
+    names = [printable(strip.name) for strip in dots.strips]
+    margin = max(map(cell_len, names)) + 2
+    above = margin > width // 2
+    margin = 2 if above else margin
+    cells = max(width - margin, 8)
+
+    def cell(value: float) -> int:
+        return round((value - low) / (high - low) * (cells - 1)) if high > low else cells // 2
+
+    gap = max(cells - len(dots.low) - len(dots.high), 1)
+    lines = [f"{'':{margin}}{dots.low}{'':{gap}}{dots.high}"]
+    for strip, name in zip(dots.strips, names, strict=True):
+        counts = [0] * cells
+        for value in strip.values:
+            counts[cell(value)] += 1
+        lines += wrap(name, width) if above else []
+        beside = set_cell_size("" if above else name, margin)
+        dots_ = "".join(" o23456789"[count] if count < 10 else "#" for count in counts)
+        lines.append(f"{beside}{dots_}".rstrip())
+        lines.append(f"{'':{margin}}{_pointer(cell(strip.marked), printable(strip.mark), cells)}")
+    return lines
+
+
+def _pointer(cell: int, text: str, cells: int) -> str:
+    """Return ``^ text`` below a cell, or ``text ^`` where there is no room to its right."""
+    if cell + 2 + len(text) <= cells:
+        return f"{'':{cell}}^ {text}"
+    return f"{text + ' ^':>{cell + 1}}"

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from abtune.report.formats.svg import HEIGHT, WIDTH, draw_axis, draw_interval
-from abtune.report.page import Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
+from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
+from abtune.report.page import Dots, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
 from abtune.text import printable
 from abtune.version import __version__
 
@@ -79,8 +79,7 @@ def render(report: Report) -> str:
     environment.globals |= {
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
-        "height": HEIGHT,
-        "width": WIDTH,
+        "draw_samples": draw_samples,
         "marks": _MARKS,
         "spans": spans,
     }
@@ -127,7 +126,7 @@ def _folded(page: Page, anchor: str, *, first: bool) -> Iterator[Element]:
     Beyond the first page, a block with a long table is folded.
     """
     headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
-    tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid)]
+    tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
     last = max(headings, default=len(page))
     end = tables[-1] if tables and tables[-1] > last else len(page)
     yield from page[: min(headings, default=len(page))]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from abtune.report.formats.characters import axis_text, draw_interval, legend
+from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
 from abtune.report.page import (
     SHAPE,
     Bullets,
     Cell,
     Column,
+    Dots,
     Drawn,
     Folded,
     Grid,
@@ -28,7 +29,7 @@ from abtune.report.page import (
 from abtune.text import printable
 
 _STRONG = {"improved", "regressed", "invalid", "overall"}
-_DRAWING = 24
+_PLOT, _DRAWING = 80, 24
 
 
 def render(report: Report) -> str:
@@ -64,6 +65,10 @@ def _part(part: Part, prefix: str) -> Iterator[str]:
             yield "\n".join(f"[^{prefix}{number}]: {_escape(note)}" for number, note in numbered)
         case Grid():
             yield "\n".join(_table(part, prefix))
+        case Dots():
+            lines = "\n".join(draw_dots(part, _PLOT))
+            fence = "`" * max(3, _longest_fence(lines) + 1)
+            yield f"{fence}text\n{lines}\n{fence}"
         case Folded():
             opened = " open" if part.unfolded else ""
             yield f"<details{opened}><summary>{_escape(part.summary)}</summary>"
@@ -116,6 +121,10 @@ def _code(text: str) -> str:
     code, so it is escaped.
     """
     shown = printable(text)
-    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    fence = "`" * (_longest_fence(shown) + 1)
     air = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{fence}{air}{shown}{air}{fence}".replace("|", r"\|")
+
+
+def _longest_fence(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

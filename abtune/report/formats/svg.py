@@ -1,4 +1,4 @@
-"""Small drawings for a page of HTML: intervals on a scale.
+"""Small drawings for a page of HTML: intervals on a scale, samples as dots.
 
 A drawing is a value: paths and words with their coordinates, which the template of the page writes as SVG.
 The style sheet colours them. Verdicts differ in the marker as well. Every drawing has a text for screen
@@ -11,14 +11,21 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from rich.cells import cell_len
+
+from abtune.report.page import Dots
 from abtune.report.scale import Interval, Scale, Stretch, margin_ends, stretch, ticks
-from abtune.text import NOTHING, limit_cell, percent_cell
+from abtune.report.text.console import wrap
+from abtune.text import NOTHING, limit_cell, percent_cell, printable
 
 # Units of the drawing; the page may show it larger or smaller.
 WIDTH, HEIGHT = 240, 24
 _MIDDLE = HEIGHT / 2
 _EDGE = 8
 _LETTER = 10  # the width of a letter of an axis
+_NAME = 8  # the width of a letter of a name
+_LANE, _LINE = 44, 18
+_DOTS_WIDTH = 640
 Corners: TypeAlias = Sequence[tuple[float, float]]
 # Corners around the estimate, by verdict; a circle where there is none.
 _MARKERS: dict[str, Corners] = {
@@ -30,25 +37,31 @@ _MARKERS: dict[str, Corners] = {
     "overall": ((-5, 0), (0, -6), (5, 0), (0, 6)),
 }
 _ARROW: Corners = ((6, 0), (-2, -5), (-2, 5))
+_POINTER: Corners = ((0, 0), (5, 9), (-5, 9))
 
 
 class Stroke(NamedTuple):
-    """A path: its data, and its class in the style sheet."""
+    """A path: its data, its class in the style sheet, and what is said when one points at it."""
 
     track: str
     kind: str
+    tip: str = ""
 
 
 class Words(NamedTuple):
-    """A number of the axis; its middle is at ``x``."""
+    """A text on a base line; the anchor says which end of it is at ``x``."""
 
     text: str
     x: str
+    y: str
+    anchor: str
 
 
 class Drawing(NamedTuple):
-    """A drawing: what it shows in words, its class, and its strokes from back to front."""
+    """A drawing of a size: what it shows in words, its class, and its strokes from back to front."""
 
+    width: float
+    height: float
     label: str
     tone: str
     strokes: Sequence[Stroke] = ()
@@ -60,7 +73,7 @@ def draw_interval(interval: Interval, scale: Scale) -> Drawing:
     part, tone = stretch(interval, scale), interval.tone
     behind = [*_ground(scale), *_lines(part, scale, tone)]
     strokes = [*behind, *_arrows(part, scale), *_marker(part, scale, tone)]
-    return Drawing(label=_in_words(interval), tone=tone, strokes=strokes)
+    return Drawing(width=WIDTH, height=HEIGHT, label=_in_words(interval), tone=tone, strokes=strokes)
 
 
 def draw_axis(scale: Scale) -> Drawing:
@@ -69,17 +82,52 @@ def draw_axis(scale: Scale) -> Drawing:
     decimals = 0 if all(abs(100 * number - round(100 * number)) < 1e-6 for number in numbers) else 1
     texts = [(position(number, scale), percent_cell(number, decimals)) for number in numbers]
     words = [
-        Words(text=text, x=_number(x))
+        _words(text, x, 16, anchor="middle")
         for x, text in texts
         if _LETTER * len(text) / 2 <= x <= WIDTH - _LETTER * len(text) / 2
     ]
     label = f"scale from {percent_cell(scale.low, 0)} to {percent_cell(scale.high, 0)} percent"
-    return Drawing(label=label, tone="axis", words=words)
+    return Drawing(width=WIDTH, height=HEIGHT, label=label, tone="axis", words=words)
 
 
 def position(value: float, scale: Scale) -> float:
     """Return where a boost lies, in units of the drawing."""
     return _EDGE + scale.share(value) * (WIDTH - 2 * _EDGE)
+
+
+def draw_samples(dots: Dots) -> Drawing:
+    """Return samples on one scale with a pointer at each mark; wide names stand above their dots."""
+    values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
+    low, high = min(values), max(values)
+    beside = _NAME * max(cell_len(strip.name) for strip in dots.strips) + 20
+    above = beside > _DOTS_WIDTH // 2
+    start, stop = _EDGE if above else beside, _DOTS_WIDTH - _EDGE
+
+    def across(value: float) -> float:
+        return start + (stop - start) * ((value - low) / (high - low) if high > low else 0.5)
+
+    words = [_words(dots.low, start, 12), _words(dots.high, stop, 12, anchor="end")]
+    strokes: list[Stroke] = []
+    top = _LINE
+    for strip in dots.strips:
+        lines = wrap(printable(strip.name), _DOTS_WIDTH * 9 // 10 // _NAME) if above else [strip.name]
+        words += [_words(line, 0, top + 16 + _LINE * number) for number, line in enumerate(lines)]
+        top += _LINE * len(lines) if above else 0
+        strokes.append(Stroke(track=f"M{start} {top + 12}H{stop}", kind="rule"))
+        strokes += [
+            Stroke(track=_circle(across(value), top + 12, 4.5), kind="dot", tip=tip)
+            for value, tip in zip(strip.values, strip.tips or [""] * len(strip.values), strict=True)
+        ]
+        strokes.append(Stroke(track=_polygon(_POINTER, across(strip.marked), top + 18), kind="pointer"))
+        # Beside the pointer, on the side that has room.
+        x = across(strip.marked)
+        before = x > _DOTS_WIDTH - 120
+        side = -8 if before else 8
+        words.append(_words(strip.mark, x + side, top + 30, anchor="end" if before else "start"))
+        top += _LANE
+    names = ", ".join(f"{strip.name}: {len(strip.values)}, {strip.mark}" for strip in dots.strips)
+    label = f"from {dots.low} to {dots.high}; {names}"
+    return Drawing(width=_DOTS_WIDTH, height=top, label=label, tone="dots", strokes=strokes, words=words)
 
 
 def _in_words(interval: Interval) -> str:
@@ -133,6 +181,10 @@ def _marker(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
     filled = exact or tone in {"improved", "regressed", "equivalent"}
     track = _polygon(corners, x, _MIDDLE) if corners else _circle(x, _MIDDLE, 4)
     yield Stroke(track=track, kind="marker" if filled else "marker hollow")
+
+
+def _words(text: str, x: float, y: float, *, anchor: str = "start") -> Words:
+    return Words(text=text, x=_number(x), y=_number(y), anchor=anchor)
 
 
 def _polygon(corners: Corners, x: float, y: float, *, way: int = 1) -> str:

@@ -11,9 +11,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from abtune.report.formats.characters import draw_dots
 from abtune.report.formats.terminal_table import STYLES, fit_tables, mark, print_table
-from abtune.report.page import Bullets, Folded, Grid, Heading, Page, Part, Prose, Report, Tally
-from abtune.report.text.console import PROSE, prose, text_for, wrap
+from abtune.report.page import Bullets, Dots, Folded, Grid, Heading, Page, Part, Prose, Report, Tally
+from abtune.report.text.console import PROSE, print_lines, prose, text_for, wrap
 from abtune.text import printable
 
 
@@ -55,6 +56,8 @@ def _print_part(part: Part, console: Console) -> None:
             _print_tally(part, console)
         case Bullets():
             _print_bullets(part, console)
+        case Dots():
+            print_lines(console, draw_dots(part, min(console.width, PROSE)))
         case Folded(unfolded=True):
             print_page((Heading(part.summary, minor=True), *part.parts), console)
         case Folded():

@@ -56,8 +56,12 @@ def prose(console: Console, text: str, *, style: str = "", mark: str = "") -> No
     room = console.width - len(mark)
     lines = wrap(printable(text), min(room, PROSE - len(mark)), longest=room)
     indent = " " * len(mark)
-    whole = mark + f"\n{indent}".join(lines)  # each line even if it is too long
-    console.print(Text(whole, style=style), no_wrap=True, overflow="ignore", crop=False)
+    print_lines(console, [mark + lines[0], *(indent + line for line in lines[1:])], style=style)
+
+
+def print_lines(console: Console, lines: Iterable[str], *, style: str = "") -> None:
+    """Print lines as they are, each whole even if it is too long."""
+    console.print(Text("\n".join(lines), style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def wrap(text: str, width: int, *, longest: int = 0) -> list[str]:

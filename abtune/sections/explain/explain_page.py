@@ -9,7 +9,7 @@ from statistics import stdev
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
-from abtune.report.stories import gate_sentences, sample_in_words
+from abtune.report.stories import gate_sentences, sample_parts
 from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain_all
 from abtune.sections.section_registry import Context
 from abtune.stats.testing.design import MOST_SEEDS
@@ -33,7 +33,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),
         Heading("samples", minor=True),
-        Bullets(tuple(map(sample_in_words, sides))),
+        *sample_parts(sides),
         *([Bullets((_pairs(story),))] if story.pairs else []),
         Heading(f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
