@@ -32,14 +32,14 @@ def test_json_and_markdown_are_reproducible(run: Run) -> None:
     assert document["boosts"] == [0.2]
     assert 0.9 < document["simulated"][0]["coverage"] <= 1
     assert json.loads(run(*command, "json", "--rng-seed", "5").out)["settings"]["rng_seed"] == 5
-    assert "| shape | seeds | coverage |" in run(*command, "markdown").out
+    assert "| shape | configuration |" in run(*command, "markdown").out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "no dataset named and no abtune.nc here"),
-        (["tvm14009-rtx3080"], "no shape has 3 seeds per configuration"),
+        (["tvm14009-rtx3080"], "no shape has three seeds per configuration"),
         (["h200-pilot", "--replications", "5"], "'--replications'"),
         (["h200-pilot", "--boost", "0"], "0 is not between 0 and 1000"),
         (["h200-pilot", "--rng-seed", "-1"], "'--rng-seed'"),

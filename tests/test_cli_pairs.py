@@ -166,8 +166,9 @@ def test_power_counts_pairs(run: Run) -> None:
 
 
 def test_calibrate_simulates_pairs(run: Run) -> None:
-    """As many pairs as there are."""
+    """As many pairs as there are, and no configuration against itself."""
     found = read(run, "calibrate", "shared.nc", "--replications", "200")
+    assert found["resplits"] == []
     assert [row["n_baseline"] for row in found["simulated"]] == [10, 10, 9]
     assert all(row["coverage"] > 0.88 for row in found["simulated"])
     assert all(row["power"][2] > 0.5 for row in found["simulated"])
@@ -281,7 +282,7 @@ def test_datasets_without_enough_pairs_say_so(run: Run) -> None:
         assert "Whole pairs; nothing else." in words(run, "analyze", "few.nc", "--explain", shape)
     for command, said in (
         (["power", "few.nc"], "no shape has two whole pairs, so its noise is unknown; use abtune power --cv"),
-        (["calibrate", "few.nc"], "no shape has 3 whole pairs, so there is no noise to calibrate with"),
+        (["calibrate", "few.nc"], "no shape has three whole pairs, so there is no noise to calibrate with"),
         (["compare", "few.nc", "other.nc"], "no common shape has two seeds of each configuration"),
     ):
         refused = run(*command)
