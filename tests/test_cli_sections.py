@@ -298,11 +298,12 @@ def test_a_report_at_equal_trials_says_so(run: Run) -> None:
     assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
 
 
-def test_one_run_a_side_is_drawn_too(run: Run) -> None:
+def test_one_run_a_side_is_drawn_too(run: Run, tmp_path: Path) -> None:
     """Without intervals the boosts of the later half lie on the drawing, each at a place of its own."""
     pilot = abtune.open_dataset(PILOT)
-    abtune.save_dataset(pilot.isel(shape=[0], seed=[0]), "t.nc")
-    text = run("analyze", "t.nc", "--section", "report,curve", "--format", "markdown").out
+    file = str(tmp_path / "t.nc")
+    abtune.save_dataset(pilot.isel(shape=[0], seed=[0]), file)
+    text = run("analyze", file, "--section", "report,curve", "--format", "markdown").out
     rows = [line.split("|") for line in text.partition("### ")[2].splitlines() if line.count("|") > 5]
     table = [row for row in rows if row[1].strip().isdecimal()]
     last = table[len(table) // 2 + 1 :]
