@@ -27,7 +27,7 @@ ATTEMPTS = 3
 SUSPICIOUS = 4
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Search:
     """One run on its way."""
 
@@ -249,10 +249,22 @@ async def _search_together(
     health: HealthCheck,
 ) -> None:
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
-    moved, searches = asyncio.Condition(), list[Search]()
+    searches: list[Search] = []
+    moved = asyncio.Condition()
     for run, (history, started) in zip(group, found, strict=True):
-        shared = (priority, health, searches, moved, session.store.is_finished(run))
-        searches.append(Search(session, run, history, started or now(), *shared))
+        searches.append(
+            Search(
+                session=session,
+                run=run,
+                history=history,
+                started=started or now(),
+                priority=priority,
+                health=health,
+                group=searches,
+                moved=moved,
+                is_finished=session.store.is_finished(run),
+            )
+        )
     async with asyncio.TaskGroup() as tasks:
         for search in searches:
             if not search.is_finished:
