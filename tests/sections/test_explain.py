@@ -171,7 +171,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("at", [0, 3])
 def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
-    """Verdicts without a seed are those of the report of such data."""
+    """Without a seed, the verdict is that of a report on the other seeds."""
     dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)
     dataset["latency"][4, 1, 1:] = NAN
     analysis, found = abtune.analyze(dataset, **options), story(dataset, f"shape{at}", **options)

@@ -189,7 +189,7 @@ def test_threads_are_those_of_the_kernel() -> None:
 
 
 def test_the_page_has_a_grid_for_each_kind_that_varies() -> None:
-    """Kinds of which all winners have the same value are one line."""
+    """A trait that all winners of a kind share takes one line."""
     dataset = make_sweep([0.1, 0.2], n=2)
     dataset = with_winners(dataset, [[[PLAIN, PLAIN], [PLAIN, PIPED]]] * 2)
     section = winners_section(Context(analysis=abtune.analyze(dataset), values={}))

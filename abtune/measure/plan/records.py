@@ -66,9 +66,8 @@ class WinnerTimes:
     temperature: list[float] = field(default_factory=list)
     throttle_reasons: list[float] = field(default_factory=list)
     failure: str = ""  # why it could not be built or timed, or was wrong; empty without a failure
-    kernel: str = (
-        ""  # hash of the library that was timed; empty without one, and in files of earlier versions
-    )
+    # hash of the library that was timed; empty without one, and in files of earlier versions
+    kernel: str = ""
     host: str = ""  # machine that timed it; empty for that of all rounds
 
 

@@ -156,7 +156,7 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
         if len(lengths) > 1 or len({len(repeats) for repeats in times.latency}) > 1:
             raise ValueError("its rounds have different lengths")
         if not (times.latency or times.failure or times.origin):
-            raise ValueError("a winner has neither timings nor a failure")
+            raise ValueError("a winner has no timings and no failure")
     return rounds
 
 

@@ -31,7 +31,7 @@ RESAMPLES = 9_999
 _BLOCK = 32
 # A resample has at least this share of the sample's variance. With 5 seeds, 1 resample in 625 is constant.
 _LEAST_SHARE = 0.01
-# So many values have at most RESAMPLES different resamples (6,435 for eight).
+# Eight values have 6,435 different resamples; nine have more than RESAMPLES.
 _FEW = 8
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
