@@ -60,6 +60,8 @@ def plain(value: Any) -> Any:
 def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
     """Return what `parse` makes of the content of a JSON file."""
     try:
+        if path.exists() and not path.is_file():  # a link to a device would be read without end
+            raise ValueError("it is no regular file")
         content = path.read_bytes()
         return parse(json.loads(gzip.decompress(content) if path.suffix == ".gz" else content))
     except _UNREADABLE as error:

@@ -206,6 +206,15 @@ def test_a_damaged_file_is_one_line(
     assert "\n" not in message
 
 
+def test_a_link_to_a_device_is_not_read(kept: Store, plan: Plan) -> None:
+    """It would be read without end."""
+    (path,) = kept.folder.glob("searches/*")
+    path.unlink()
+    path.symlink_to("/dev/null")
+    with pytest.raises(StoreError, match="it is no regular file"):
+        kept.history(plan.runs[1])
+
+
 def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Plan) -> None:
     """A search with wrong content is refused like a truncated one."""
     (path,) = kept.folder.glob("searches/*")
