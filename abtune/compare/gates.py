@@ -64,8 +64,13 @@ def judge(
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
-    if verdict is Verdict.IMPROVED and row.boost_at_least < 0:
-        numbers["boost_at_least"] = 0.0  # the verdict says more than this bound, which comes from resamples
+    # A verdict can say more than bounds that come from resamples.
+    if verdict is Verdict.IMPROVED:
+        numbers["boost_at_least"] = max(row.boost_at_least, 0.0)
+    if verdict is Verdict.IMPROVED and settings.family_wise:
+        numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
+    if verdict is Verdict.REGRESSED and settings.family_wise:
+        numbers["boost_high_simultaneous"] = min(row.boost_high_simultaneous, 0.0)
     notes = tuple(filter(None, [*caveats, unconfirmed(row, settings)]))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 

@@ -183,6 +183,22 @@ def test_half_of_the_runs_may_fail() -> None:
     assert judge(evidence(baseline=make_side(n=5, failed=5)), SETTINGS).verdict is Verdict.IMPROVED
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("correction", "end"), [("holm", 0.0), ("none", 0.1)])
+def test_bounds_of_all_shapes_end_at_zero_where_the_verdict_says_more(
+    sign: int, correction: str, end: float
+) -> None:
+    """The bound across zero does, if the verdict is corrected over the shapes; the other one stays."""
+    ends = ["boost_low_simultaneous", "boost_high_simultaneous"][::sign]
+    bounds = dict(zip(ends, (-0.1 * sign, 0.2 * sign), strict=True))
+    numbers = {"boost": 0.05 * sign, "boost_low": 0.03, "boost_high": 0.07}
+    if sign < 0:
+        numbers.update(boost_low=-0.07, boost_high=-0.03)
+    row = judge(evidence(**numbers, **bounds), replace(SETTINGS, correction=correction))
+    assert row.verdict is (Verdict.IMPROVED if sign > 0 else Verdict.REGRESSED)
+    assert [getattr(row, name) for name in ends] == [-end * sign, 0.2 * sign]
+
+
 def test_nan_is_never_a_statement() -> None:
     """Unknown p-values and bounds lead to no claim."""
     unknown = dict.fromkeys(("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted", "boost_low"), NAN)
