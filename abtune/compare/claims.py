@@ -157,8 +157,9 @@ def make_sentence(
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
-    mean = _over_all(overall.these_shapes, rows, settings)
-    parts = [mean, *_counts(rows, claims, settings), *_without(rows)]
+    mean = _over_all(overall.these_shapes, judged, settings)
+    counts = _counts(rows, claims, settings) if len(judged) > 1 else ()
+    parts = [mean, *counts, *_without(rows)]
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(caveat.startswith(DEPENDENT) for caveat in told):
         parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals are too narrow.")
@@ -202,43 +203,41 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
     )
 
 
-def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings) -> str:
-    """Return what the interval of the mean boost says; of a lone shape, what its verdict says."""
-    names, low, high = (settings.candidate, settings.baseline), overall.boost_low, overall.boost_high
-    these = "this" if overall.shapes == 1 else "these"
-    where = f"on {rows[0].shape}" if len(rows) == 1 else f"over {these} {count(overall.shapes, 'shape')}"
-    only = rows[0].verdict if len(rows) == 1 else None
+def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settings) -> str:
+    """Return what the interval of the mean boost says; of a lone shape, what its verdict and interval say."""
+    one, other = settings.candidate, settings.baseline
+    lone = judged[0] if len(judged) == 1 else None
+    found = lone or overall
+    low, high, only = found.boost_low, found.boost_high, lone and lone.verdict
+    where = f"on {lone.shape}" if lone else f"over these {count(overall.shapes, 'shape')}"
     decimals = sentence_decimals(low, high)
-    numbers = f"{percent_cell(overall.boost, decimals)}%"
+    numbers = f"{percent_cell(found.boost, decimals)}%"
     if not math.isnan(low):
         interval = f"{limit_cell(low, decimals)} to {limit_cell(high, decimals)}"
-        numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(rows, low, settings)})"
+        numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(lone, settings)})"
+    start = f"{one} and {other} are not shown to differ {where}"
     if only is Verdict.IMPROVED or (only is None and low > 0):
-        start = f"{names[0]} is faster {where}"
+        start = f"{one} is faster {where}"
     elif only is Verdict.REGRESSED or (only is None and high < 0):
-        start = f"{names[0]} is slower {where}"
+        start = f"{one} is slower {where}"
     elif only is Verdict.EQUIVALENT or (only is None and -settings.margin < low <= high < settings.margin):
-        start = f"{names[0]} is as fast as {names[1]} {where}, within {plain_percent(settings.margin)}"
+        start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
     elif only is Verdict.NOT_SLOWER:
-        start = f"{names[0]} loses at most {plain_percent(settings.tolerance)} {where}"
-    else:
-        start = f"{names[0]} and {names[1]} are not shown to differ {where}"
+        start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
     kept = settings.quantity.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
     return f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
 
 
-def _bound(rows: Sequence[Comparison], low: float, settings: Settings) -> str:
+def _bound(lone: Comparison | None, settings: Settings) -> str:
     """Return the one-sided bound of a lone shape *not slower*, if its interval goes beyond the tolerance."""
-    if len(rows) > 1 or rows[0].verdict is not Verdict.NOT_SLOWER or low >= -settings.tolerance:
+    if lone is None or lone.verdict is not Verdict.NOT_SLOWER or lone.boost_low >= -settings.tolerance:
         return ""
-    return f"; one-sided lower bound {bound_percent(rows[0].boost_at_least)}"
+    return f"; one-sided lower bound {bound_percent(lone.boost_at_least)}"
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> Iterator[str]:
-    """Yield how many shapes are faster, not much slower, slower; nothing for a lone shape."""
-    if len(rows) == 1:
-        return
+    """Yield how many shapes are faster, not much slower, slower."""
     shown = Counter(row.verdict for row in rows)
     bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
     parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]

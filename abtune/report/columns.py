@@ -46,8 +46,8 @@ def overall_interval(line: Aggregate) -> Interval:
 def overall_lines(overall: Overall) -> dict[str, Aggregate]:
     """Return the boost over these shapes, and those to expect of others, by name."""
     shapes, kinds = overall.these_shapes.shapes, overall.by_kind
-    these = "this" if shapes == 1 else "these"
-    lines = {f"{these} {count(shapes, 'shape')}": overall.these_shapes}
+    # A lone shape has its own row, with the interval by which it is judged.
+    lines = {f"these {count(shapes, 'shape')}": overall.these_shapes} if shapes > 1 else {}
     # Shapes of one kind may have something in common. The interval of a few kinds is then too narrow.
     if kinds and len(kinds) < ENOUGH_KINDS:
         return lines | {f"other {kind.words}": kind.shapes_like_these for kind in kinds}

@@ -127,13 +127,14 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
         found = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
         yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in found))
-    if analysis.overall.these_shapes.shapes:
+    if overall_lines(analysis.overall):
         yield _overall(analysis, view)
         if analysis.overall.unmatched:
             yield Prose(f"Boosts over shapes leave out {listed(analysis.overall.unmatched)}.")
-    if any(claim.at_least for claim in analysis.claims):
+    several = len(analysis.comparisons) > 1
+    if several and any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
-    if (worst := analysis.worst) and len(analysis.comparisons) > 1:
+    if several and (worst := analysis.worst):
         limit = bound_percent(worst.boost_low)[1:]  # without its sign
         slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."

@@ -16,7 +16,7 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.stats.across_shapes import at_least
-from abtune.text import bound_percent
+from abtune.text import bound_percent, limit_cell, percent_cell
 
 
 def claimed(analysis: Analysis, name: str, beyond: float = 0.0) -> int:
@@ -195,7 +195,12 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
             "async is as fast as mainline on shape0, within 2%: ",
             ").",
         ),
-        ([0.0], {"n": 8, "noise": 0.03, "seed": 2}, "async loses at most 5% on shape0: ", ")."),
+        (
+            [0.0],
+            {"n": 8, "noise": 0.03, "seed": 2},
+            "async and mainline are not shown to differ on shape0, and async loses at most 5%: ",
+            ").",
+        ),
         (
             [0.0],
             {"n": 8, "noise": 0.3, "seed": 2},
@@ -357,7 +362,23 @@ def test_the_sentence_names_a_shape_without_verdict() -> None:
     analysis = abtune.analyze(dataset.assign(run_status=status, latency=latency))
     why = "There is no verdict on 2 of 3 shapes, because there is no timing of async: 8 runs failed."
     assert analysis.sentence.endswith(why)
-    assert " over this 1 shape: " in analysis.sentence
+    row = analysis.comparisons[0]
+    bounds = f"{limit_cell(row.boost_low, 1)} to {limit_cell(row.boost_high, 1)}"
+    start = (
+        f"async is faster on {row.shape}: {percent_cell(row.boost, 1)}% (95% interval {bounds}). There is "
+    )
+    assert analysis.sentence.startswith(start)
+
+
+@pytest.mark.parametrize("estimand", ["geometric-mean", "median", "best-of:2"])
+def test_the_sentence_of_a_lone_shape_has_the_numbers_of_its_row(estimand: str) -> None:
+    """Two boosts or two intervals of one shape would contradict each other."""
+    dataset = make_sweep([0.3], n=10, noise=0.05)
+    outlier = dataset["latency"].where(dataset["seed"] != 3, 3 * dataset["latency"])
+    analysis = abtune.analyze(dataset.assign(latency=outlier), estimand=estimand)
+    (row,) = analysis.comparisons
+    bounds = f"{limit_cell(row.boost_low, 1)} to {limit_cell(row.boost_high, 1)}"
+    assert f": {percent_cell(row.boost, 1)}% (95% interval {bounds}" in analysis.sentence
 
 
 def test_a_lone_shape_not_slower_names_the_bound_that_shows_it() -> None:
@@ -366,7 +387,7 @@ def test_a_lone_shape_not_slower_names_the_bound_that_shows_it() -> None:
     (row,) = analysis.comparisons
     assert row.verdict is Verdict.NOT_SLOWER
     assert row.boost_low < -0.05 < row.boost_at_least
-    assert "async loses at most 5% on shape0" in analysis.sentence
+    assert "on shape0, and async loses at most 5%: " in analysis.sentence
     assert analysis.sentence.endswith(f"; one-sided lower bound {bound_percent(row.boost_at_least)}).")
 
 

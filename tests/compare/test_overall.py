@@ -239,8 +239,8 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
     assert " and unnamed shapes " in single.sentence
 
 
-def test_a_lone_shape_has_no_row_for_others() -> None:
-    """One shape says nothing about others, so a row for them would be empty."""
+def test_a_lone_shape_has_no_overall_rows() -> None:
+    """Its own row has its boost, and one shape says nothing about others."""
     lone, two = (abtune.analyze(make_sweep([0.1] * number)) for number in (1, 2))
-    assert list(overall_lines(lone.overall)) == ["this 1 shape"]
+    assert overall_lines(lone.overall) == {}
     assert list(overall_lines(two.overall)) == ["these 2 shapes", "shapes like these"]

@@ -85,7 +85,7 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
     """Return the rows from top to bottom: the overall boosts, then groups below their headings."""
     rows: list[Row] = []
     top = 0.0
-    has_overall = with_overall and analysis.overall.these_shapes.shapes
+    has_overall = with_overall and overall_lines(analysis.overall)
     for group in [*([_overall(analysis)] if has_overall else []), *_groups(analysis)]:
         for row in group:
             rows.append(replace(row, y=top + (row.height - 1) / 2))
