@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +90,8 @@ def make_dataset(
         wanted = "3: shape, config and seed; or 5: these, round and repeat"
         raise InputError(f"latency has {count(values.ndim, 'dimension')}; give {wanted}")
     seeds = list(range(values.shape[2])) if seeds is None else seeds
-    workloads = [""] * len(shapes) if workloads is None else list(workloads)
+    shapes, configs = _listed(shapes), _listed(configs)
+    workloads = [""] * len(shapes) if workloads is None else _listed(workloads)
     for name, given, wanted in (
         ("shapes", len(shapes), values.shape[0]),
         ("configs", len(configs), values.shape[1]),
@@ -165,6 +166,11 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
             extended = extended.assign_coords({name: _coordinate(name, np.asarray(labels))})
     validate(extended)
     return extended
+
+
+def _listed(labels: Iterable[str]) -> list[str]:
+    # An entry of xarray's arrays is itself an array, whose text is its whole description.
+    return list(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
 
 
 def _coordinate(name: str, labels: npt.ArrayLike) -> tuple[str, npt.ArrayLike, dict[str, str]]:

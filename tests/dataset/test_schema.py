@@ -33,6 +33,14 @@ def test_three_axes_are_enough() -> None:
     assert dict(dataset.sizes) == {"shape": 1, "config": 1, "seed": 2, "round": 1, "repeat": 1}
 
 
+def test_labels_may_be_arrays_of_xarray(small: xr.Dataset) -> None:
+    """A dataset built from the parts of another has its labels, not descriptions of arrays."""
+    labels = {"shapes": small["shape"], "configs": small["config"], "workloads": small["workload"]}
+    again = abtune.make_dataset(small["latency"], **labels)
+    assert again["latency"].equals(small["latency"])
+    assert again["workload"].equals(small["workload"])
+
+
 def test_runs_without_a_timing_are_missing() -> None:
     """Where there is no timing and no status is given, the run counts as missing, not as failed."""
     dataset = abtune.make_dataset([[[1.0, np.nan]]], shapes=["a"], configs=["b"])
