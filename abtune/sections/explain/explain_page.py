@@ -13,7 +13,7 @@ from abtune.report.stories import gate_sentences, sample_parts
 from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain_all
 from abtune.sections.section_registry import Context
 from abtune.stats.testing.design import MOST_SEEDS
-from abtune.text import boost_decimals, count, p_value, percent_cell, plain_percent, spread_percent
+from abtune.text import boost_decimals, count, listed, p_value, percent_cell, plain_percent, spread_percent
 
 
 def explain_section(context: Context) -> Section:
@@ -105,4 +105,4 @@ def _seeds_left_out(found: Sensitivity, verdict: Verdict, *, paired: bool) -> It
     for (changed, config), seeds in groups.items():
         kind, of = ("seed", f" of {config}") if config else ("pair", "")
         one = kind if len(seeds) == 1 else f"any one of the {kind}s"
-        yield f"Without {one} {', '.join(seeds)}{of}: {changed.words}."
+        yield f"Without {one} {listed(seeds)}{of}: {changed.words}."
