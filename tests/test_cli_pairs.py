@@ -161,7 +161,7 @@ def test_power_counts_pairs(run: Run) -> None:
     text = words(run, "power", "shared.nc")
     assert "pooled over the shapes of shared.nc: differences of pairs" in text
     assert "pairs that find a boost with 80% power" in text
-    assert "Below 6 pairs no difference can pass the correction." in text
+    assert "Below 6 pairs no shape can be shown to differ." in text
     assert "seeds per side" not in text
 
 

@@ -20,15 +20,15 @@ _MARKERS = "os^DvP"
 
 def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Return the page; ``source`` says in words where the noise comes from."""
-    each = _each(plan)
-    shapes = (Heading(f"{each}, shape by shape", minor=True), _shapes(plan))
-    target = plain_percent(plan.goal.target)
+    each, target = _each(plan), plain_percent(plan.goal.target)
+    needed = f"{each} that find a boost with {target} power"
+    shapes = (Heading(f"{needed}, shape by shape", minor=True), _shapes(plan))
     return (
         Heading("power"),
         Prose(_setting(plan, source)),
-        Heading(f"{each} that find a boost with {target} power", minor=True),
+        Heading(needed, minor=True),
         _needs(plan),
-        Heading(f"what a number of {each} finds", minor=True),
+        Heading(f"how often a number of {each} finds a boost, in percent", minor=True),
         _reaches(plan),
         *(shapes if plan.shapes else ()),
         Bullets(tuple(_notes(plan))),
@@ -103,12 +103,11 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
     if plan.goal.correlation is not None:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
-    boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
-    yield f"Columns {boosts}: power in percent to find a true boost of that size."
+    yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
     points = "five" if plan.goal.paired else "three"
     yield (
-        f"Below {plan.fewest} {_each(plan)} no difference can pass the correction. The plan is for both "
-        f"tests that a verdict requires. Its power is right to about {points} percentage points."
+        f"Below {plan.fewest} {_each(plan)} no shape can be shown to differ. The plan is for both tests "
+        f"that a verdict requires. Its power is right to about {points} percentage points."
     )
     if plan.shapes:
         yield "Shape by shape: by the noise of that shape, drawn towards the noise of all shapes."
