@@ -99,7 +99,8 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
     # Written so that an unknown floor, NaN, counts as none.
     if noise == 0 and not floor > 0:
-        yield f"{name}: all {n} seeds agree exactly. Differences below the timer's resolution stay unseen."
+        rounded = "The interval and the verdict leave out what the timer rounds away."
+        yield f"{name}: all {n} seeds agree exactly. {rounded}"
     elif floor > noise**2:
         yield f"{name}: timing noise exceeds seed noise here, so the larger one is used."
 

@@ -17,6 +17,8 @@ from abtune.dataset.build import make_dataset
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 
+ROUNDED = "The interval and the verdict leave out what the timer rounds away."
+
 
 def numbers(analysis: abtune.Analysis) -> np.ndarray:
     rows = analysis.comparisons
@@ -261,10 +263,18 @@ def test_seeds_that_agree_exactly_are_mentioned() -> None:
     assert same.verdict is Verdict.EQUIVALENT
     assert apart.verdict is Verdict.IMPROVED
     for row in (same, apart):
-        assert (
-            "mainline: all 10 seeds agree exactly. Differences below the timer's resolution stay unseen."
-            in row.caveats
-        )
+        assert f"mainline: all 10 seeds agree exactly. {ROUNDED}" in row.caveats
+
+
+def test_what_a_coarse_timer_hides_is_mentioned() -> None:
+    """20.4 and 19.6 us are both 20 on a clock of 1 us: 4 % pass for equivalence within 2 %, with a caveat."""
+    times = np.random.default_rng(0).normal([[20.4], [19.6]], 0.03, (2, 10))
+    dataset = abtune.make_dataset([np.round(times) * 1e-6], shapes=["a"], configs=["mainline", "async"])
+    (row,) = abtune.analyze(dataset).comparisons
+    assert row.verdict is Verdict.EQUIVALENT
+    assert {f"{name}: all 10 seeds agree exactly. {ROUNDED}" for name in ("mainline", "async")} <= {
+        *row.caveats
+    }
 
 
 def test_scatter_below_that_of_the_timings_is_mentioned() -> None:
