@@ -37,7 +37,10 @@ def overall_section(context: Context) -> Section:
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     """Compose the page."""
     overall = analysis.overall
-    items = [_chance(overall.improvement, paired=analysis.settings.paired), *_spread(overall)]
+    items = [
+        _chance(overall.improvement, paired=analysis.settings.paired),
+        *_spread(overall, analysis.settings.alpha),
+    ]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
@@ -88,15 +91,16 @@ def _chance(wins: Improvement, *, paired: bool) -> str:
     )
 
 
-def _spread(overall: Overall) -> Iterator[str]:
+def _spread(overall: Overall, alpha: float) -> Iterator[str]:
     """Yield how the shapes differ, and what the interval of all takes for granted if their kinds are few."""
     found = overall.heterogeneity
     if not math.isnan(found.q):
         tau, share = (percent_cell(part, 0, signed=False) for part in (found.between, found.share))
+        differ = "differ" if found.p <= alpha else "are not shown to differ"
         yield (
-            f"Do the shapes differ? Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). Their true boosts "
-            f"spread by about {tau}% (tau); {share}% of the spread of the estimates is more than their error "
-            "(I2)."
+            f"The boosts of the shapes {differ}: Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). True "
+            f"boosts spread by about {tau}% (tau); {share}% of the variance of the estimates is more than "
+            "their error (I2)."
         )
     if 1 < len(overall.by_kind) < ENOUGH_KINDS:
         yield (

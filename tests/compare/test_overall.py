@@ -10,7 +10,7 @@ from scipy import stats
 import abtune
 from abtune.compare.results import Overall
 from abtune.report.columns import overall_lines
-from abtune.report.page import Grid
+from abtune.report.page import Bullets, Grid
 from abtune.report.summary import analysis_section
 from abtune.sections.overall_page import overall_page
 
@@ -237,6 +237,16 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
     assert labels.count("other unnamed shapes") == 2
     single = abtune.analyze(dataset.isel(seed=[0]))
     assert " and unnamed shapes " in single.sentence
+
+
+@pytest.mark.parametrize(
+    ("boosts", "words"), [([0.0, 0.2, 0.4], "differ: Q "), ([0.1, 0.1, 0.1], "are not shown to differ: Q ")]
+)
+def test_the_page_answers_whether_the_boosts_differ(boosts: list[float], words: str) -> None:
+    """Beside Q and its p-value stands what they mean."""
+    page = overall_page(abtune.analyze(make_sweep(boosts, noise=0.02)))
+    items = [item for part in page if isinstance(part, Bullets) for item in part.items]
+    assert any(item.startswith(f"The boosts of the shapes {words}") for item in items)
 
 
 def test_a_lone_shape_has_no_overall_rows() -> None:
