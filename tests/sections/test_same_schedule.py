@@ -25,7 +25,7 @@ from abtune.sections.same_schedule.same_schedule import (
     SameSchedule,
     describe_same_schedule,
 )
-from abtune.sections.same_schedule.same_schedule_page import same_schedule_page
+from abtune.sections.same_schedule.same_schedule_page import same_schedule_page, summarise
 
 # What stands in a list of log effects for a schedule that has none.
 FIT, FAILED, SAME = "does not fit", "failed", "same kernel"
@@ -205,6 +205,8 @@ def test_only_evidence_against_the_bias_counts() -> None:
     ]
     found = described([loss], [gain])
     assert [claim.at_least for claim in found.claims] == [0, 0]
+    gain = f"no shape is shown to gain on schedules that {found.baseline} chose"
+    assert f": {gain}. None is shown to lose on those of {found.candidate}." in summarise(found)
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:

@@ -52,11 +52,14 @@ def summarise(found: SameSchedule) -> str:
     if found.one_kernel:
         return f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
     faster, slower = found.claims
-    gain = f"at least {faster.at_least} of {faster.of} shapes gain" if faster.at_least else "no shape gains"
-    loss = f"At least {slower.at_least} of {slower.of} lose" if slower.at_least else "None loses"
+    gain, loss = "no shape is shown to gain", "None is shown to lose"
+    if faster.at_least:
+        gain = f"at least {faster.at_least} of {faster.of} shapes gain"
+    if slower.at_least:
+        loss = f"At least {slower.at_least} of {slower.of} lose"
     return (
         f"The code of {found.candidate} alone: {gain} on schedules that {found.baseline} chose. "
-        f"{loss} on its own schedules."
+        f"{loss} on those of {found.candidate}."
     )
 
 
