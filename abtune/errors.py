@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_LISTED = 10  # names of one kind: all sections and datasets, not all shapes
+
 
 class AbtuneError(Exception):
     """A problem that the message explains in one line; base class of the others."""
@@ -45,8 +47,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.45)]
-    listed = near or names[:6]
+    listed = near or names[:_MOST_LISTED]
     hint = "did you mean" if near else "there are"
-    more = "" if near or len(names) <= 6 else ", ..."
+    more = "" if near or len(names) <= _MOST_LISTED else ", ..."
     tail = f"; {hint}: {', '.join(listed)}{more}" if listed else ""
     return InputError(f"unknown {kind} {name!r}{tail}")
