@@ -66,7 +66,7 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
         yield f"{name}: {count(missing, 'run')} missing."
     if untimed:
         lacking = "history of trials" if side.trials else "timing"
-        again = "" if side.trials else " If a sweep was stopped, repeat its command to time them."
+        again = "" if side.trials else " If a sweep was stopped, repeat its command to time the rest."
         yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out.{again}"
     if unpaired:
         yield f"{name}: {count(unpaired, 'run')} left out, because the other run of the pair has no timing."
@@ -100,7 +100,7 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
     # Written so that an unknown floor, NaN, counts as none.
     if noise == 0 and not floor > 0:
         rounded = "The interval and the verdict leave out what the timer rounds away."
-        yield f"{name}: all {n} seeds agree exactly. {rounded}"
+        yield f"{name}: all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
     elif floor > noise**2:
         yield f"{name}: timing noise exceeds seed noise here, so the larger one is used."
 

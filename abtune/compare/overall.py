@@ -102,7 +102,7 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
     elif left_out:
         yield (
             f"The boost over these shapes leaves out {count(left_out, 'shape')} with fewer than {two}. "
-            "The boosts to expect of other shapes include them."
+            "The boosts to expect of other shapes do not."
         )
     if np.count_nonzero(matched) == 1:
         yield "One shape says nothing about other shapes."

@@ -365,3 +365,13 @@ def test_the_default_correction_is_that_of_the_test_and_of_the_design() -> None:
     at_looks = shared_sweep(log).assign_attrs({LOOKS: looks})
     assert abtune.analyze(at_looks).settings.correction == "holm"
     assert abtune.analyze(at_looks, correction="max-t").settings.correction == "max-t"
+
+
+def test_pairs_without_noise_are_called_pairs() -> None:
+    """The note on differences that agree exactly counts pairs, as the report does."""
+    latency = np.broadcast_to([[1.1], [1.0]], (1, 2, 6))
+    dataset = abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"], design="shared")
+    (row,) = abtune.analyze(dataset).comparisons
+    assert any(
+        caveat.startswith("differences of pairs: all 6 pairs agree exactly.") for caveat in row.caveats
+    )
