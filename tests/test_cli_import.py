@@ -318,6 +318,7 @@ def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
     assert [row.boost for row in rows] == pytest.approx([math.sqrt(11 * 12 / (9 * 10)) - 1] * 2)
 
 
+@pytest.mark.usefixtures("empty_folder")
 @pytest.mark.parametrize(
     "text",
     [
