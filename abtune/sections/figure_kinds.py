@@ -25,19 +25,23 @@ class FigureKind:
     needs_beside: bool = False  # whether it has to be
 
 
-_HOME = "abtune.sections.drawing.drawings"
+_BESIDE = "abtune.sections.change.beside_figures"
+_CURVE = "abtune.sections.curve.curve_figures"
 # The first is the default.
 FIGURES = {
     kind.name: kind
     for kind in (
         FigureKind(
-            name="forest", words="boosts with their intervals", draw=f"{_HOME}:draw_forest", beside=True
+            name="forest", words="boosts with their intervals", draw=f"{_BESIDE}:draw_forest", beside=True
         ),
-        FigureKind(name="seeds", words="every seed", draw=f"{_HOME}:draw_seeds"),
+        FigureKind(name="seeds", words="every seed", draw="abtune.report.figures.seeds:draw_seeds"),
         FigureKind(
-            name="trials", words="the best so far by number of trials", draw=f"{_HOME}:draw_trials", judged=()
+            name="trials",
+            words="the best so far by number of trials",
+            draw=f"{_CURVE}:draw_searches",
+            judged=(),
         ),
-        FigureKind(name="curve", words="the boost by number of trials", draw=f"{_HOME}:draw_curve"),
+        FigureKind(name="curve", words="the boost by number of trials", draw=f"{_CURVE}:draw_boosts"),
         FigureKind(
             name="same-schedule",
             words="each schedule under both configurations",
@@ -46,13 +50,13 @@ FIGURES = {
         FigureKind(
             name="power",
             words="the chance to find a boost, by seeds and their cost",
-            draw=f"{_HOME}:draw_power",
+            draw="abtune.sections.power.power_page:draw_power",
             judged=("level",),
         ),
         FigureKind(
             name="agreement",
             words="boosts against those of --beside",
-            draw=f"{_HOME}:draw_agreement",
+            draw=f"{_BESIDE}:draw_agreement",
             judged=("level",),
             beside=True,
             needs_beside=True,

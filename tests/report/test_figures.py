@@ -58,8 +58,7 @@ def forest(analysis: Analysis, beside: dict[str, float] | None = None) -> Axes:
 
 def drawn_seeds(dataset: xr.Dataset) -> tuple[Analysis, Figure]:
     analysis = abtune.analyze(dataset)
-    sides = [extract(dataset, name) for name in (analysis.baseline, analysis.candidate)]
-    return analysis, draw_seeds(analysis, *sides)
+    return analysis, draw_seeds(dataset, analysis)
 
 
 def many(number: int) -> Analysis:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from abtune.compare.results import Analysis, Comparison
 from abtune.report.columns import shape_interval
@@ -13,7 +14,7 @@ from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.forest import draw_row
 from abtune.report.figures.row_figure import draw_arrows, drawable, forest_rows, headed_cells, row_figure
 from abtune.report.scale import Scale, choose_scale
-from abtune.samples import Samples
+from abtune.samples import extract_both
 from abtune.stats.two_sample import Floats
 from abtune.text import microseconds, plain_percent
 
@@ -26,12 +27,13 @@ _LANES = -0.28, 0.28  # of the baseline and the candidate, from the middle of a 
 _MARKERS = "o", "D"
 
 
-def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Figure:
+def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Return a figure of the speed of each seed against the mean of the baseline, with the boosts."""
+    both = extract_both(dataset, analysis.baseline, analysis.candidate)
     rows = forest_rows(analysis, with_overall=False)
     comparisons = {row.shape: row for row in analysis.comparisons}
     speeds = [
-        _speeds(row, [np.exp(side.value[shape]) for side in (baseline, candidate)])
+        _speeds(row, [np.exp(side.value[shape]) for side in both])
         for shape, row in enumerate(analysis.comparisons)
     ]
     every = [speed for sides in speeds for side in sides for speed in side.tolist()]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import (
@@ -25,6 +26,7 @@ from abtune.report.figures.figure import (
     shape_title,
 )
 from abtune.report.figures.row_figure import VERDICT_COLOURS
+from abtune.sections.curve.curve import Curve, Point, boost_curve, searches_so_far
 from abtune.stats.two_sample import Floats
 from abtune.text import plain_percent, printable
 
@@ -32,14 +34,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from abtune.sections.curve.curve import Curve, Point
-
 _STYLES = "--", "-"
 # The width of a panel, and the least one of a figure, whose legend is this wide; inches.
 _PANEL, _LEAST_WIDTH = 2.4, 5.4
 _INK, _BAND = "#1f4e79", "#1f4e7933"
 _FIRST = 16  # the trial from which longer histories are drawn: earlier candidates are far slower
 _SLOWEST = 0.01  # share of the speeds that lies below the axis
+
+
+def draw_boosts(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+    """Return a figure of the boost of a dataset by number of trials."""
+    return draw_curve(boost_curve(dataset, analysis), analysis)
+
+
+def draw_searches(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+    """Return a figure of the best so far of every search of a dataset."""
+    best = searches_so_far(dataset.sel(config=[analysis.baseline, analysis.candidate]))
+    return draw_trials(analysis, best[:, 0], best[:, 1])
 
 
 def draw_curve(curve: Curve, analysis: Analysis) -> Figure:

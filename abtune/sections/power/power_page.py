@@ -6,8 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import xarray as xr
+
+from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
+from abtune.sections.power.planning import power
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
@@ -135,8 +139,9 @@ def _detectable(boost: float) -> str:
     return f"{100 * boost:,.0f}" if boost >= 0.0995 else f"{100 * boost:.2g}"
 
 
-def draw_power(plan: SeedPlan) -> Figure:
+def draw_power(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Return a figure of the power to find each boost by the number of seeds, with their cost above."""
+    plan = power(dataset, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)
     figure, (axis,) = new_figure(1, 5.6, 3.6)
     from matplotlib import colormaps
 

@@ -1,17 +1,23 @@
-"""The boosts of two datasets against each other: on the diagonal they agree."""
+"""Figures of two datasets: boosts against each other, and the forest with the other boosts as crosses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import xarray as xr
+
+from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis, Comparison
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
+from abtune.report.figures import forest
 from abtune.report.figures.figure import GREY, new_figure, plain
 from abtune.report.figures.row_figure import BOOST_AXIS, drawable
 from abtune.report.scale import Interval, Scale, choose_scale, ticks
-from abtune.sections.change.change import Change, ChangeVerdict
+from abtune.sections.change.change import ChangeVerdict, compare_datasets
 from abtune.sections.change.change_page import mean_words
 from abtune.text import count, percent_cell, plain_percent
 
@@ -29,10 +35,23 @@ _SIZE = 4.6  # inch
 _SLOWEST = -0.99  # beyond every axis; -100 % would be infinitely far
 
 
-def draw_agreement(
-    first: Analysis, second: Analysis, change: Change | None, names: tuple[str, str]
-) -> Figure:
-    """Return a figure of the boosts of the common shapes; without a change, no shape has a verdict."""
+def draw_forest(_: xr.Dataset, analysis: Analysis, beside: xr.Dataset | None = None) -> Figure:
+    """Return the forest plot, with the boosts of another dataset as crosses."""
+    if beside is None:
+        return forest.draw_forest(analysis)
+    boosts = {row.shape: row.boost for row in _same_shapes(beside, analysis).comparisons}
+    return forest.draw_forest(analysis, boosts, _name(beside, "the other dataset"))
+
+
+def draw_agreement(dataset: xr.Dataset, first: Analysis, beside: xr.Dataset) -> Figure:
+    """Return a figure of the boosts of the common shapes: on the diagonal they agree."""
+    second, change = _same_shapes(beside, first), None
+    # Without any interval in one of them, no change can be tested; boosts can still be drawn.
+    if all(any(not math.isnan(row.boost_low) for row in one.comparisons) for one in (first, second)):
+        how = {
+            name: getattr(first.settings, name) for name in ("baseline", "candidate", "level", "tolerance")
+        }
+        change = compare_datasets(dataset, beside, **how)
     other = {row.shape: row for row in second.comparisons}
     pairs = [(row, other[row.shape]) for row in first.comparisons if row.shape in other]
     pairs = [pair for pair in pairs if not any(math.isnan(row.boost) for row in pair)]
@@ -56,11 +75,11 @@ def draw_agreement(
         axis.plot(100 * a.boost, 100 * b.boost, marker, color=colour, mfc="white", ms=5, zorder=3)
     words = f"boost of {first.candidate} over {first.baseline} (%)"
     lines = f"lines: {plain_percent(first.level)} intervals; dashed: the same boost"
-    notes = [f"{names[0]}: {words}", f"{count(len(pairs), 'shape')}; {lines}"]
+    notes = [f"{_name(dataset, 'A')}: {words}", f"{count(len(pairs), 'shape')}; {lines}"]
     if change is not None and not math.isnan(change.overall.low):
         notes.append(f"mean change {mean_words(change.overall)}")
     axis.set_xlabel(plain("\n".join(notes)))
-    axis.set_ylabel(plain(f"{names[1]}: {words}"))
+    axis.set_ylabel(plain(f"{_name(beside, 'B')}: {words}"))
     _explain(axis, verdicts)
     return figure
 
@@ -94,3 +113,19 @@ def _explain(axis: Axes, verdicts: Mapping[str, ChangeVerdict]) -> None:
             axis.plot([], [], marker, color=colour, mfc="white", ms=5, label=f"{number} {verdict}")
     if verdicts:
         axis.legend(frameon=False, **place)
+
+
+def _name(dataset: xr.Dataset, unknown: str) -> str:
+    """Return the name of the file that a dataset was read from."""
+    return Path(str(dataset.encoding.get("source") or unknown)).stem
+
+
+def _same_shapes(dataset: xr.Dataset, analysis: Analysis) -> Analysis:
+    """Judge the shapes of another dataset that an analysis has."""
+    wanted = {row.shape for row in analysis.comparisons}
+    both = [label for label in labels_of(dataset, "shape") if label in wanted]
+    if not both:
+        raise InputError(f"{_name(dataset, 'the other dataset')}: it has none of the shapes that are drawn")
+    part = dataset.sel(shape=both)
+    same = ("baseline", "candidate", "level", "estimand")
+    return analyze(part, **{name: getattr(analysis.settings, name) for name in same})

@@ -1,1 +1,0 @@
-"""Figures, each from a dataset and its analysis."""
