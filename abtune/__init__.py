@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from abtune.sections.calibration.calibration import Calibration, calibrate
     from abtune.sections.change.change import Change, compare_datasets
     from abtune.sections.change.history import History, history
-    from abtune.sections.power.planning import power
-    from abtune.sections.power.seed_plan import SeedPlan
+    from abtune.sections.power.seed_plan import SeedPlan, power
     from abtune.sections.section_registry import describe
 
 __all__ = [
@@ -66,8 +65,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "abtune.sections.calibration.calibration": ("Calibration", "calibrate"),
     "abtune.sections.change.change": ("Change", "compare_datasets"),
     "abtune.sections.change.history": ("History", "history"),
-    "abtune.sections.power.planning": ("power",),
-    "abtune.sections.power.seed_plan": ("SeedPlan",),
+    "abtune.sections.power.seed_plan": ("SeedPlan", "power"),
     "abtune.sections.section_registry": ("describe",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

@@ -78,8 +78,8 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
     import abtune
     from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
-    from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
+    from abtune.sections.power.seed_plan import BOOSTS, SEEDS
 
     configs = goal["baseline"], goal["candidate"]
     if goal["cv"] is not None and (dataset or any(configs)):

@@ -1,1 +1,1 @@
-"""Further sections of a report: each folder holds the numbers, the page and the figure of one."""
+"""Further sections of a report: each module or folder holds the numbers, the page and the figure of one."""

@@ -45,7 +45,7 @@ FIGURES = {
         FigureKind(
             name="same-schedule",
             words="each schedule under both configurations",
-            draw="abtune.sections.same_schedule.same_schedule_figure:draw_same_schedule",
+            draw="abtune.sections.same_schedule.same_schedule_page:draw_same_schedule",
         ),
         FigureKind(
             name="power",

@@ -75,7 +75,7 @@ SECTIONS: dict[str, SectionKind] = {
             name="explain",
             metavar="SHAPE",
             help="In place of the report, the whole story of 1 to 10 shapes: samples, methods, gates.",
-            make="abtune.sections.explain.explain_page:explain_section",
+            make="abtune.sections.explain:explain_section",
         ),
         SectionKind(
             name="overall",
@@ -98,12 +98,12 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="winners",
             help="What the schedules of the winners use, such as software pipelines and vector widths.",
-            make="abtune.sections.winner_traits.winner_traits:winners_section",
+            make="abtune.sections.winner_traits:winners_section",
         ),
         SectionKind(
             name="noise",
             help="Where the noise comes from, and which trials failed.",
-            make="abtune.sections.noise.noise_page:noise_section",
+            make="abtune.sections.noise:noise_section",
         ),
         SectionKind(
             name="timings",

@@ -16,7 +16,7 @@ from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.samples import extract_both, keep_best
 from abtune.sections.calibration.simulation import Pool
-from abtune.sections.explain.explain import explain
+from abtune.sections.explain import explain
 from abtune.stats.estimand import BEST_OF, Estimand
 
 TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import abtune
-from abtune.sections.noise.noise import describe_noise
+from abtune.sections.noise import describe_noise
 
 TIMES = np.array([[[1.0, 1.1, 1.2], [0.9, 1.0, 1.1]]])
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.sections.noise.noise import describe_noise
+from abtune.sections.noise import describe_noise
 
 
 def dataset(session: float, *, throttled: float = 0.0) -> xr.Dataset:

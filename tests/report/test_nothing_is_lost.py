@@ -18,10 +18,8 @@ from abtune.report.formats.terminal_table import GAP, Fit, fit_tables
 from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
 from abtune.report.summary import View, analysis_section
 from abtune.sections.curve.curve import boost_curve, curve_page
-from abtune.sections.explain.explain import explain
-from abtune.sections.explain.explain_page import explain_page
-from abtune.sections.noise.noise import describe_noise
-from abtune.sections.noise.noise_page import noise_page
+from abtune.sections.explain import explain, explain_page
+from abtune.sections.noise import describe_noise, noise_page
 from abtune.sections.overall_page import overall_page
 
 WIDTHS = (40, 60, 80, 100, 140)

@@ -25,8 +25,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
 from abtune.samples import extract
-from abtune.sections.explain.explain import Explanation, explain, explain_all
-from abtune.sections.explain.explain_page import explain_page
+from abtune.sections.explain import Explanation, explain, explain_all, explain_page
 from abtune.stats.intervals.bootstrap_t import Resampled, resampled
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import Requirement, detectable_boost
@@ -219,7 +218,7 @@ def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.Monkey
             shapes.extend(some.index.tolist())
             yield some
 
-    monkeypatch.setattr("abtune.sections.explain.explain.compare", analyse)
+    monkeypatch.setattr("abtune.sections.explain.compare", analyse)
     monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.resampled", resample)
     assert analysis.comparisons[0].verdict.more_seeds_help
     explain(dataset, analysis, "shape0")

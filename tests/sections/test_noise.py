@@ -14,7 +14,7 @@ import abtune
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import TrialStatus
 from abtune.sections.curve.curve import at_trials
-from abtune.sections.noise.noise import Noise, describe_noise
+from abtune.sections.noise import Noise, describe_noise
 
 
 def noise_of(dataset: xr.Dataset, **options: object) -> Noise:

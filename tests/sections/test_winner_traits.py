@@ -17,7 +17,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError, InputError
 from abtune.report.page import Grid, Heading
 from abtune.sections.section_registry import Context
-from abtune.sections.winner_traits.winner_traits import (
+from abtune.sections.winner_traits import (
     TraitValue,
     WinnerTraits,
     describe_winners,

@@ -11,8 +11,7 @@ import xarray as xr
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
-from abtune.sections.power.planning import power
-from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise
+from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
 if TYPE_CHECKING:

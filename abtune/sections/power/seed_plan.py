@@ -12,21 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from abtune.compare.settings import alpha_of, configurations
 from abtune.compare.statistics import lent_noise
+from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, extract_both, what_varies
 from abtune.stats.spread import pooled_spread
-from abtune.stats.testing.design import (
-    MOST_SEEDS,
-    Requirement,
-    detectable_boost,
-    fewest_seeds,
-    power,
-    seeds_needed,
-    smallest_p,
-)
+from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats
 from abtune.text import count
@@ -66,9 +60,9 @@ class Goal:
     of_candidates: int = 1  # candidates that share the level
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> design.Requirement:
         """The level of one shape, at the first step of the correction, and the power."""
-        return Requirement(
+        return design.Requirement(
             level=self.alpha / self.shapes,
             target=self.target,
             resolution=default_correction(paired=self.paired).resolution(self.alpha, self.shapes),
@@ -160,7 +154,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         sides = [SideNoise(config=DIFFERENCES, spread=spread)]
     # Pairs are planned as their differences against zeros, which have no noise.
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
-    needed = seeds_needed(goal.boosts, noise, goal.requirement)
+    needed = design.seeds_needed(goal.boosts, noise, goal.requirement)
 
     def hours(seeds: int) -> dict[str, float]:
         core, gpu = (math.nan, math.nan) if cost is None else (cost.core_seconds, cost.gpu_seconds)
@@ -168,10 +162,10 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 
     def reach(n: int) -> Reach:
-        found = power(goal.boosts, (n, n), noise, goal.requirement)
+        found = design.power(goal.boosts, (n, n), noise, goal.requirement)
         return Reach(
             seeds=n,
-            detectable=float(detectable_boost((n, n), noise, goal.requirement)),
+            detectable=float(design.detectable_boost((n, n), noise, goal.requirement)),
             power=tuple(found.tolist()),
             **hours(n),
         )
@@ -180,7 +174,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         baseline=sides[0],
         candidate=sides[-1],
         goal=goal,
-        fewest=fewest_seeds(smallest=goal.requirement.smallest_p, paired=goal.paired),
+        fewest=design.fewest_seeds(smallest=goal.requirement.smallest_p, paired=goal.paired),
         needs=tuple(
             Need(boost=boost, seeds=n, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
@@ -194,7 +188,8 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
 
 def _about_resolution(goal: Goal) -> Iterator[str]:
     """Yield a caveat if random splits, whose number bounds p, cannot reach the level."""
-    if goal.requirement.smallest_p >= smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired):
+    of_most = design.smallest_p(design.MOST_SEEDS, design.MOST_SEEDS, paired=goal.paired)
+    if goal.requirement.smallest_p >= of_most:
         return
     seeds, test, split = ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
     yield (
@@ -213,7 +208,7 @@ def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> It
     if goal.correlation is not None:
         first, second = _of_differences(first, second, goal.correlation), 0 * second
     boosts = np.array(goal.boosts)[np.newaxis]
-    needed = seeds_needed(boosts, (first[:, np.newaxis], second[:, np.newaxis]), goal.requirement)
+    needed = design.seeds_needed(boosts, (first[:, np.newaxis], second[:, np.newaxis]), goal.requirement)
     for label, baseline, candidate, seeds in zip(
         labels, first.tolist(), second.tolist(), needed.tolist(), strict=True
     ):
@@ -251,3 +246,110 @@ def _sum_of_sides(values: Floats) -> float:
     """Return the sum over sides of the mean over shapes and seeds; values of shape (shape, config, seed)."""
     sides = [values[:, side][~np.isnan(values[:, side])] for side in range(values.shape[1])]
     return sum(float(side.mean()) if len(side) else math.nan for side in sides)
+
+
+BOOSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+MOST = 10_000  # seeds per side
+SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
+
+
+def power(
+    dataset: xr.Dataset | None = None,
+    *,
+    cv: float | None = None,
+    correlation: float | None = None,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    shapes: int | None = None,
+    boosts: Sequence[float] = BOOSTS,
+    seeds: Sequence[int] = SEEDS,
+    target: float = 0.8,
+    level: float = 0.95,
+    of_candidates: int = 1,
+) -> SeedPlan:
+    """Plan a sweep: how many seeds find a boost, what they cost, and what a number of seeds finds.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset, optional
+        A pilot or an earlier sweep, whose noise is pooled over its shapes.
+    cv : float, optional
+        Plan with this noise between seeds instead: the coefficient of variation, a fraction.
+    correlation : float, optional
+        Plan pairs, whose searches exchange schedules: the correlation of their runs, from 0 to below 1.
+    baseline, candidate : str, optional
+        Configurations of the dataset; by default its first two.
+    shapes : int, optional
+        Shapes of the sweep, for the correction and the cost. By default those of the dataset, or 1.
+    boosts : sequence of float
+        True boosts to plan for, fractions.
+    seeds : sequence of int
+        Seeds per side to look at.
+    target : float
+        Wanted chance to find a boost that is there, a fraction.
+    level : float
+        Confidence level of the analysis; its tests are at 1 - ``level``.
+    of_candidates : int
+        Candidates that the analysis judges against the same baseline, which share the level of its tests.
+
+    Returns
+    -------
+    SeedPlan
+        ``needs``: seeds for each boost, in increasing order. ``reaches``: what each number of seeds
+        finds. Boosts, noise and power are fractions.
+
+    Raises
+    ------
+    InputError
+        Unless either a dataset or ``cv`` is given, or if a number is out of range.
+    DatasetError
+        If the dataset is not valid.
+
+    Notes
+    -----
+    The power is that of both tests of a verdict at the first step of the correction, under normal noise of
+    log latency. ``docs/power.md`` says how well plans hold.
+
+    Examples
+    --------
+    >>> import abtune
+    >>> [need.seeds for need in abtune.power(cv=0.03, boosts=[0.05]).needs]
+    [8]
+    """
+    if (dataset is None) == (cv is None):
+        raise InputError("a plan takes a dataset or cv, the noise as a fraction; give one of them")
+    if dataset is not None:
+        validate(dataset)
+    if cv is not None and (baseline or candidate):
+        raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
+    _check_fractions(target=target, level=level)
+    if cv is not None:
+        _check_fractions(most=2.0, cv=cv)
+    for boost in boosts:
+        _check_fractions(most=10.0, boost=boost)
+    if correlation is not None and not 0 <= correlation < 1:
+        raise InputError(f"correlation is a fraction from 0 to below 1, such as 0.7, not {correlation}")
+    for name, number in (("shapes", 1 if shapes is None else shapes), ("of_candidates", of_candidates)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise InputError(f"{name} is a whole number from 1 on, not {number}")
+    if not all(isinstance(n, int | np.integer) and 2 <= n <= MOST for n in seeds):
+        raise InputError(f"seeds are whole numbers from 2 to {MOST:,}, not {list(seeds)}")
+    goal = Goal(
+        alpha=alpha_of(level) / of_candidates,
+        of_candidates=of_candidates,
+        target=target,
+        shapes=shapes or (1 if dataset is None else dataset.sizes["shape"]),
+        boosts=tuple(sorted(set(boosts))),
+        seeds=tuple(sorted(set(seeds))),
+        paired=correlation is not None,
+        correlation=correlation,
+    )
+    if dataset is None:
+        return plan_from_noise(cv or 0.0, goal)
+    return plan_from_dataset(dataset, configurations(dataset, baseline, candidate), goal, level=level)
+
+
+def _check_fractions(*, most: float = 1.0, **fractions: float) -> None:
+    for name, value in fractions.items():
+        if not isinstance(value, int | float | np.number) or not 0 < value < most:
+            raise InputError(f"{name} is a fraction between 0 and {most:g}, not {value}")

@@ -1,1 +1,0 @@
-"""The whole story of one shape."""

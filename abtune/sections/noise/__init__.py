@@ -1,1 +1,0 @@
-"""Where the noise comes from."""

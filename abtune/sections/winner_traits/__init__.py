@@ -1,1 +1,0 @@
-"""What the schedules of winners have, from their traces."""
