@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -54,12 +54,13 @@ def make_claims(
     # A shape most of whose runs failed has seeds, but only those that survived: it counts as not shown.
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
     enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
-    tests = _Tests(samples, one_sided, valid & enough, settings.alpha)
     kinds = dict.fromkeys(row.workload for row in rows if row.workload)
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    found = (_of_kind(tests, kind, which, settings.tolerance) for kind, which in chosen.items())
+    # Shapes that are not usable count against claims.
+    tests = samples, one_sided, valid & enough
+    found = (_of_kind(kind, which, *tests, settings) for kind, which in chosen.items())
     return with_verdicts(chain.from_iterable(found), rows, worst, settings)
 
 
@@ -90,44 +91,32 @@ def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None, marg
     return sum(row.verdict is verdict for row in judged)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tests:
-    """The one-sided tests of all shapes, in both directions."""
-
-    samples: TwoSample
-    one_sided: OneSided
-    usable: Booleans  # shapes that are tested; the others count against claims
-    alpha: float
-
-    def at_least(self, which: Booleans, threshold: float, *, swapped: bool = False) -> int:
-        """Return how many of some shapes are beyond a threshold at least, log scale."""
-        one_sided = self.one_sided.swapped() if swapped else self.one_sided
-        p = np.where(self.usable, one_sided.p_above(threshold), np.nan)[which]
-        return at_least(p, correlation=self._correlation(which), alpha=self.alpha)
-
-    def _correlation(self, which: Booleans) -> float:
-        """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
-        error = self.one_sided.estimate.error
-        used = which & self.usable & (error > 0)
-        # In units of their errors, the covariance of two differences is the correlation of their t.
-        scale = error[used][:, np.newaxis]
-        standard = TwoSample.without_floor(
-            self.samples.first[used] / scale, self.samples.second[used] / scale
-        )
-        return min(shared_covariance(standard).variance, 1.0)
-
-
-def _of_kind(tests: _Tests, kind: str | None, which: Booleans, tolerance: float) -> Iterator[Claim]:
+def _of_kind(
+    kind: str | None,
+    which: Booleans,
+    samples: TwoSample,
+    one_sided: OneSided,
+    usable: Booleans,
+    settings: Settings,
+) -> Iterator[Claim]:
     """Yield what the tests show of all shapes, or of those of one kind."""
-    of = int(np.count_nonzero(which))
+    error, of = one_sided.estimate.error, int(np.count_nonzero(which))
+    used = which & usable & (error > 0)
+    # What the runs of a seed share correlates the tests of two shapes. In units of their errors, the
+    # covariance of two differences is the correlation of their t.
+    scale = error[used][:, np.newaxis]
+    standard = TwoSample.without_floor(samples.first[used] / scale, samples.second[used] / scale)
+    correlation = min(shared_covariance(standard).variance, 1.0)
 
-    def claim(name: str, beyond: float, bound: int) -> Claim:
-        return Claim(claim=name, beyond=beyond, at_least=bound, of=of, workload=kind)
+    def claim(name: str, beyond: float, tests: OneSided) -> Claim:
+        p = np.where(usable, tests.p_above(math.log1p(-beyond)), np.nan)[which]
+        shown = at_least(p, correlation=correlation, alpha=settings.alpha)
+        return Claim(claim=name, beyond=beyond, at_least=shown, of=of, workload=kind)
 
-    yield claim(FASTER, 0.0, tests.at_least(which, 0.0))
-    for loss in sorted({*TOLERANCES, tolerance}):
-        yield claim(NOT_SLOWER, loss, tests.at_least(which, math.log1p(-loss)))
-    yield claim(SLOWER, 0.0, tests.at_least(which, 0.0, swapped=True))
+    yield claim(FASTER, 0.0, one_sided)
+    for loss in sorted({*TOLERANCES, settings.tolerance}):
+        yield claim(NOT_SLOWER, loss, one_sided)
+    yield claim(SLOWER, 0.0, one_sided.swapped())
 
 
 def find_worst(one_sided: OneSided | None, rows: Sequence[Evidence], settings: Settings) -> Worst | None:
