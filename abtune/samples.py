@@ -131,16 +131,17 @@ def change_of(before: Samples, after: Samples) -> Samples:
 
 def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
     """Return both sides with the pseudo-values of the best of k in place of the seeds' values."""
-    if estimand.searches == 1:
+    k = estimand.searches
+    if k == 1:
         return sides
-    return _keep_best(sides[0], estimand), _keep_best(sides[1], estimand)
 
+    def kept(side: Samples) -> Samples:
+        value = np.where((side.n >= estimand.seeds)[:, np.newaxis], best_of(side.value, k), np.nan)
+        best, floor = moments(value), best_of_floor(side.floor, side.n, k)
+        latency, noise = np.exp(best.mean), np.sqrt(best.variance)
+        return replace(side, value=value, latency=latency, noise=noise, floor=floor)
 
-def _keep_best(side: Samples, estimand: Estimand) -> Samples:
-    k, enough = estimand.searches, side.n >= estimand.seeds
-    value = np.where(enough[:, np.newaxis], best_of(side.value, k), np.nan)
-    kept, floor = moments(value), best_of_floor(side.floor, side.n, k)
-    return replace(side, value=value, latency=np.exp(kept.mean), noise=np.sqrt(kept.variance), floor=floor)
+    return kept(sides[0]), kept(sides[1])
 
 
 def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples]:
@@ -207,14 +208,11 @@ def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> lis
     less, more = sorted(known, key=lambda side: side.lost_share)
     if more.lost_share - less.lost_share < _WORTH_SAYING:
         return []
+    fewest = percent(less.lost_share) if less.lost_share else "none"
     return [
-        f"{_percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: "
-        f"{_percent(less.lost_share)}), so {more.config} had fewer candidates to choose from."
+        f"{percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: {fewest}), so "
+        f"{more.config} had fewer candidates to choose from."
     ]
-
-
-def _percent(share: float) -> str:
-    return percent(share) if share else "none"
 
 
 # Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.
@@ -263,11 +261,6 @@ class Transfers:
     status: Integers
 
 
-def has_transfers(dataset: xr.Dataset) -> bool:
-    """Return whether winners were rebuilt under other configurations."""
-    return "transfer_latency" in dataset
-
-
 def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
     """Return the schedules that one configuration found, under both."""
     # Transfers of one origin only are a valid dataset; the other has none.
@@ -280,13 +273,16 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     logs = (np.log(_transfer_times(found, config)) for config in (baseline, candidate))
     sides = [seed_values(values) for values in logs]
     variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
+    hashes = np.full(sides[0].value.shape, "", dtype=object)
+    if "transfer_kernel" in found:
+        hashes = runs_of(found, "transfer_kernel", origin).astype(object)
     return Transfers(
         origin=origin,
         baseline=sides[0].value,
         candidate=sides[1].value,
         # A difference of two such values has the variances of both.
         error=np.sqrt(2 * moments(variances).mean),
-        schedule=_hashes(found, origin),
+        schedule=hashes,
         status=runs_of(found, "transfer_status", other).astype(np.int64),
     )
 
@@ -297,10 +293,3 @@ def _transfer_times(found: xr.Dataset, config: str) -> Floats:
     fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
     seconds = runs_of(found, "transfer_latency", config).astype(np.float64)
     return np.where(fits[:, :, np.newaxis, np.newaxis], seconds, np.nan)
-
-
-def _hashes(found: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
-    """Return the hashes of the kernels that the runs of a configuration won with."""
-    if "transfer_kernel" not in found:
-        return np.full((found.sizes["shape"], found.sizes["seed"]), "", dtype=object)
-    return runs_of(found, "transfer_kernel", origin).astype(object)

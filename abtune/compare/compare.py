@@ -290,17 +290,21 @@ def _evidence(
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
+        boost, at_least = from_log(interval.difference[index]), float(statistics.at_least[index])
+        if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
+            boost = baseline.latency / candidate.latency - 1
         yield Evidence(
             shape=labels[index],
             workload=workloads[index],
             baseline=baseline,
             candidate=candidate,
-            boost=_boost(baseline, candidate, float(interval.difference[index])),
+            boost=boost,
             boost_low=from_log(interval.low[index]),
             boost_high=from_log(interval.high[index]),
             boost_low_simultaneous=from_log(wide.low[index]),
             boost_high_simultaneous=from_log(wide.high[index]),
-            boost_at_least=_or_nan(statistics.at_least[index]),
+            # Always the same NaN: analyses that are alike compare equal.
+            boost_at_least=math.nan if math.isnan(at_least) else from_log(at_least),
             **p,
             detectable=float(detectable[index]),
             fewest_seeds=fewest_seeds,
@@ -328,15 +332,3 @@ def _side(samples: Samples, index: int) -> Side:
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )
-
-
-def _or_nan(log_bound: float) -> float:
-    # Always the same NaN: analyses that are alike compare equal.
-    return math.nan if math.isnan(log_bound) else from_log(log_bound)
-
-
-def _boost(baseline: Side, candidate: Side, log_ratio: float) -> float:
-    """Return the boost; that of two lone timings as their ratio, without the rounding of a logarithm."""
-    if baseline.n == candidate.n == 1:
-        return baseline.latency / candidate.latency - 1
-    return from_log(log_ratio)

@@ -22,7 +22,7 @@ from abtune.compare.results import Analysis, Claim
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
-from abtune.samples import Transfers, extract_transfers, has_transfers
+from abtune.samples import Transfers, extract_transfers
 from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
 from abtune.stats.testing.step_procedures import holm
@@ -182,7 +182,7 @@ class SameSchedule:
 
 def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
     """Return what the same schedules say, shape by shape and over all shapes."""
-    if not has_transfers(dataset):
+    if "transfer_latency" not in dataset:
         raise InputError(
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
             "winners under both configurations"
