@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abtune.stats.skewness import skewness, skewness_gap
+from abtune.stats.spread import skewness, skewness_gap
 from abtune.stats.two_sample import TwoSample
 
 
