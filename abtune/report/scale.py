@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NAN = math.nan
 # How far a scale may go for a limit and for a boost, in multiples of what three quarters of the limits need.
@@ -57,19 +57,6 @@ class Scale:
         return min(max(value, self.low), self.high) if not math.isnan(value) else NAN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """The part of an interval that lies on a scale."""
-
-    low: float  # limits, clipped to the scale; NaN where there is no interval
-    high: float
-    wide_low: float
-    wide_high: float
-    below: bool  # whether the interval or the estimate goes on beyond the scale
-    above: bool
-    value: float  # the estimate; NaN if there is none or it is beyond the scale
-
-
 def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Iterable[float] = ()) -> Scale:
     """Return a scale for intervals and further boosts, all fractions; wider intervals may go on beyond it."""
     boosts = _finite([*(row.value for row in intervals), *further])
@@ -92,19 +79,21 @@ def margin_ends(margin: float) -> tuple[float, float]:
     return 1 / (1 + margin) - 1, margin
 
 
-def stretch(interval: Interval, scale: Scale) -> Stretch:
-    """Return an interval clipped to a scale."""
-    low, value, high = interval.low, interval.value, interval.high
-    known = not (math.isnan(low) or math.isnan(high))
-    return Stretch(
-        low=scale.clip(low) if known else NAN,
-        high=scale.clip(high) if known else NAN,
-        wide_low=scale.clip(interval.wide_low) if known else NAN,
-        wide_high=scale.clip(interval.wide_high) if known else NAN,
-        below=low < scale.low or value < scale.low,
-        above=high > scale.high or value > scale.high,
-        value=value if scale.holds(value) else NAN,
-    )
+def clipped(interval: Interval, scale: Scale) -> Interval:
+    """Return the part of an interval that lies on a scale; an estimate beyond it becomes NaN."""
+    limits = interval.low, interval.high, interval.wide_low, interval.wide_high
+    known = not (math.isnan(interval.low) or math.isnan(interval.high))
+    low, high, wide_low, wide_high = (scale.clip(limit) if known else NAN for limit in limits)
+    value = interval.value if scale.holds(interval.value) else NAN
+    return replace(interval, low=low, value=value, high=high, wide_low=wide_low, wide_high=wide_high)
+
+
+def goes_on(interval: Interval, scale: Scale) -> dict[str, bool]:
+    """Return whether an interval or its estimate goes on ``below`` a scale, and ``above`` it."""
+    return {
+        "below": interval.low < scale.low or interval.value < scale.low,
+        "above": interval.high > scale.high or interval.value > scale.high,
+    }
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:

@@ -14,8 +14,9 @@ from abtune.report.scale import (
     Interval,
     Scale,
     choose_scale,
+    clipped,
+    goes_on,
     margin_ends,
-    stretch,
     ticks,
 )
 
@@ -64,10 +65,9 @@ def test_the_wider_interval_has_no_say() -> None:
     wider = Interval(low=-0.1, value=0.1, high=0.2, wide_low=-0.9, wide_high=9.0)
     scale = choose_scale([wider], margin=0.02)
     assert scale == scale_of((-0.1, 0.1, 0.2))
-    part = stretch(wider, scale)
+    part = clipped(wider, scale)
     assert (part.wide_low, part.wide_high) == (scale.low, scale.high)
-    assert not part.below
-    assert not part.above
+    assert not any(goes_on(wider, scale).values())
 
 
 def test_the_scale_of_an_analysis_has_the_overall_boosts() -> None:
@@ -90,9 +90,9 @@ def test_any_scale_is_sound(bounds: list[tuple[float, float, float]], margin: fl
     assert math.isfinite(scale.high)
     assert 0 in ticks(scale, 6)
     for row in rows(*bounds):
-        part = stretch(row, scale)
+        part = clipped(row, scale)
         assert all(math.isnan(end) or scale.holds(end) for end in (part.low, part.high, part.value))
-        assert part.above or not row.high > scale.high
+        assert goes_on(row, scale)["above"] or not row.high > scale.high
 
 
 def test_the_margin_is_a_ratio() -> None:

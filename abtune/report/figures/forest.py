@@ -22,7 +22,7 @@ from abtune.report.figures.row_figure import (
     headed_cells,
     row_figure,
 )
-from abtune.report.scale import Scale, Stretch, stretch
+from abtune.report.scale import Interval, Scale, clipped, goes_on
 from abtune.text import plain_percent
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
 def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
     """Draw the boost and the intervals of a row, in the colour and with the marker of the verdict."""
     assert row.drawn is not None  # noqa: S101  # headings are not drawn
-    part = stretch(row.drawn, scale)
+    part = clipped(row.drawn, scale)
     colour = VERDICT_COLOURS[row.verdict] if row.verdict else INK
-    draw_arrows(axis, row.y, scale, below=part.below, above=part.above, color=colour, ms=6, zorder=4)
+    draw_arrows(axis, row.y, scale, **goes_on(row.drawn, scale), color=colour, ms=6, zorder=4)
     if row.verdict is None:
         _diamond(axis, part, row)
         return
@@ -85,7 +85,7 @@ def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
         )
 
 
-def _diamond(axis: Axes, part: Stretch, row: Row) -> None:
+def _diamond(axis: Axes, part: Interval, row: Row) -> None:
     """Draw a boost over shapes as wide as its interval; without one, hollow: a small one would look exact."""
     if math.isnan(part.value):
         return

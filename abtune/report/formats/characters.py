@@ -7,7 +7,7 @@ import math
 from rich.cells import cell_len, set_cell_size
 
 from abtune.report.page import Dots, Drawn
-from abtune.report.scale import Interval, Scale, stretch
+from abtune.report.scale import Interval, Scale, clipped, goes_on
 from abtune.report.text.console import wrap
 from abtune.text import percent_cell, printable
 
@@ -18,7 +18,7 @@ _TO_BOXES = str.maketrans(_ASCII, _BOXES)
 
 def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: bool) -> str:
     """Return an interval as ``--[==o==]--``: a bar at zero, arrows at the ends of the scale."""
-    part = stretch(interval, scale)
+    part, beyond = clipped(interval, scale), goes_on(interval, scale)
     cells = [" "] * width
 
     def cell(value: float) -> int:
@@ -31,9 +31,9 @@ def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: b
     cells[cell(0.0)] = "|"
     if not math.isnan(part.low):
         cells[cell(part.low)], cells[cell(part.high)] = "[", "]"
-    if part.below:
+    if beyond["below"]:
         cells[0] = "<"
-    if part.above:
+    if beyond["above"]:
         cells[-1] = ">"
     if not math.isnan(part.value):
         cells[cell(part.value)] = "o"

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from rich.cells import cell_len
 
 from abtune.report.page import Dots
-from abtune.report.scale import Interval, Scale, Stretch, margin_ends, stretch, ticks
+from abtune.report.scale import Interval, Scale, clipped, goes_on, margin_ends, ticks
 from abtune.report.text.console import wrap
 from abtune.text import NOTHING, limit_cell, percent_cell, printable
 
@@ -70,10 +70,9 @@ class Drawing(NamedTuple):
 
 def draw_interval(interval: Interval, scale: Scale) -> Drawing:
     """Return an interval with its estimate, the band of the margin, and a line at zero."""
-    part, tone = stretch(interval, scale), interval.tone
-    behind = [*_ground(scale), *_lines(part, scale, tone)]
-    strokes = [*behind, *_arrows(part, scale), *_marker(part, scale, tone)]
-    return Drawing(width=WIDTH, height=HEIGHT, label=_in_words(interval), tone=tone, strokes=strokes)
+    part, label = clipped(interval, scale), _in_words(interval)
+    strokes = [*_ground(scale), *_lines(part, scale), *_arrows(interval, scale), *_marker(part, scale)]
+    return Drawing(width=WIDTH, height=HEIGHT, label=label, tone=interval.tone, strokes=strokes)
 
 
 def draw_axis(scale: Scale) -> Drawing:
@@ -149,11 +148,11 @@ def _ground(scale: Scale) -> Iterator[Stroke]:
     yield Stroke(track=f"M{_number(position(0.0, scale))} 0V{HEIGHT}", kind="zero")
 
 
-def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
+def _lines(part: Interval, scale: Scale) -> Iterator[Stroke]:
     """Draw the wider interval thin, and the interval."""
-    if part.wide_low <= part.wide_high:  # False if both are NaN
+    if part.wide:
         yield Stroke(track=_across(part.wide_low, part.wide_high, scale), kind="thin")
-    if not math.isnan(part.low) and tone != "overall":  # that marker is as wide as its interval
+    if not math.isnan(part.low) and part.tone != "overall":  # that marker is as wide as its interval
         yield Stroke(track=_across(part.low, part.high, scale), kind="line")
 
 
@@ -161,24 +160,25 @@ def _across(low: float, high: float, scale: Scale) -> str:
     return f"M{_number(position(low, scale))} {_number(_MIDDLE)}H{_number(position(high, scale))}"
 
 
-def _arrows(part: Stretch, scale: Scale) -> Iterator[Stroke]:
+def _arrows(interval: Interval, scale: Scale) -> Iterator[Stroke]:
     """Draw an arrow at each edge beyond which the interval goes on."""
-    for beyond, edge, way in ((part.below, scale.low, -1), (part.above, scale.high, 1)):
+    ends = zip(goes_on(interval, scale).values(), ((scale.low, -1), (scale.high, 1)), strict=True)
+    for beyond, (edge, way) in ends:
         if beyond:
             yield Stroke(track=_polygon(_ARROW, position(edge, scale), _MIDDLE, way=way), kind="arrow")
 
 
-def _marker(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
+def _marker(part: Interval, scale: Scale) -> Iterator[Stroke]:
     """Draw the estimate: a shape for each verdict, the same as in figures."""
     if math.isnan(part.value):
         return
-    x, corners = position(part.value, scale), _MARKERS.get(tone)
-    exact = tone == "overall" and not math.isnan(part.low)
+    x, corners = position(part.value, scale), _MARKERS.get(part.tone)
+    exact = part.tone == "overall" and not math.isnan(part.low)
     if exact:
         left, right = (position(end, scale) - x for end in (part.low, part.high))
         corners = ((left, 0), (0, -6), (right, 0), (0, 6))
     # A small filled diamond would look like a narrow interval.
-    filled = exact or tone in {"improved", "regressed", "equivalent"}
+    filled = exact or part.tone in {"improved", "regressed", "equivalent"}
     track = _polygon(corners, x, _MIDDLE) if corners else _circle(x, _MIDDLE, 4)
     yield Stroke(track=track, kind="marker" if filled else "marker hollow")
 
