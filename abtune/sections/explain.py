@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 from statistics import stdev
 
 import numpy as np
@@ -24,7 +23,6 @@ from abtune.samples import Samples, extract_both, keep_best, two_sample
 from abtune.sections.section_registry import Context
 from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
-from abtune.stats.intervals.bootstrap_t import Tails
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
 from abtune.stats.testing.difference_tests import tests_for
@@ -122,7 +120,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.quantity))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
-    changes = _Changes(dataset, analysis, sides, index)
+    may_leave_out = _may_leave_out(row, analysis.settings.quantity.seeds)
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),
@@ -137,8 +135,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
         tests=tuple(_tests(samples, index, analysis)),
         sensitivity=Sensitivity(
-            without_seed=changes.without_each(),
-            seeds_for_estimate=changes.seeds(),
+            without_seed=tuple(_without_each(dataset, analysis, sides, index)) if may_leave_out else None,
+            seeds_for_estimate=_seeds_for_estimate(analysis, sides, index),
         ),
     )
 
@@ -196,67 +194,56 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row("equivalence", tests, "p_equivalence", judges=True)
 
 
-class _Changes:
-    """What the verdict on one shape would be if something were different."""
+def _without_each(
+    dataset: xr.Dataset, analysis: Analysis, sides: tuple[Samples, Samples], index: int
+) -> Iterator[WithoutSeed]:
+    """Yield the seeds of a shape whose absence changes its verdict."""
+    # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
+    settings = replace(analysis.settings, weights=None)
 
-    def __init__(
-        self, dataset: xr.Dataset, analysis: Analysis, sides: tuple[Samples, Samples], index: int
-    ) -> None:
-        self.dataset, self.analysis, self.sides, self.index = dataset, analysis, sides, index
-        self.row = analysis.comparisons[index]
-        # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
-        self.settings = replace(analysis.settings, weights=None)
+    def without(**runs: int) -> xr.Dataset:
+        status = dataset["run_status"].copy()
+        status[{"shape": index, **runs}] = RunStatus.MISSING
+        return dataset.assign(run_status=status)
 
-    def without_each(self) -> tuple[WithoutSeed, ...] | None:
-        """Return the seeds whose absence changes the verdict; None where that is not tried."""
-        row, dataset = self.row, self.dataset
-        if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
-            return None
-        if 2 < self.settings.quantity.seeds == min(row.baseline.n, row.candidate.n):
-            return None  # with a seed fewer nothing is judged
-        found = []
-        configs = labels_of(dataset, "config")
-        for side in self.sides[:1] if self.settings.paired else self.sides:
-            for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
-                verdict = self._verdict(self._without(config=configs.index(side.config), seed=number))
-                if verdict is not row.verdict:
-                    seed = int(dataset["seed"].values[number])
-                    config = "" if self.settings.paired else side.config
-                    found.append(WithoutSeed(config=config, seed=seed, verdict=verdict))
-        return tuple(found)
+    has_looks, others = LOOKS in dataset.attrs, None
+    if not has_looks:
+        # The resamples of the other shapes: without any run of this shape, its own are not among them.
+        rest = extract_both(without(), settings.baseline, settings.candidate)
+        others = compute(*keep_best(rest, settings.quantity), settings).tails
+    configs = labels_of(dataset, "config")
+    for side in sides[:1] if settings.paired else sides:
+        for number in np.flatnonzero(~np.isnan(side.value[index])).tolist():
+            changed = without(config=configs.index(side.config), seed=number)
+            if has_looks:  # what becomes of a shape depends on the verdicts on all
+                verdict = compare(changed, settings).comparisons[index].verdict
+            else:  # the verdict among all shapes: corrected p-values and bounds depend on the others
+                verdict = verdict_of(changed, settings, index, others)
+            if verdict is not analysis.comparisons[index].verdict:
+                seed = int(dataset["seed"].values[number])
+                yield WithoutSeed(config="" if settings.paired else side.config, seed=seed, verdict=verdict)
 
-    def _without(self, **runs: int) -> xr.Dataset:
-        """Return the data without some runs of the shape."""
-        status = self.dataset["run_status"].copy()
-        status[{"shape": self.index, **runs}] = RunStatus.MISSING
-        return self.dataset.assign(run_status=status)
 
-    def _verdict(self, changed: xr.Dataset) -> Verdict:
-        """Return the verdict on the shape among all: corrected p-values and bounds depend on the others."""
-        if LOOKS in changed.attrs:  # what becomes of a shape depends on the verdicts on all
-            return compare(changed, self.settings).comparisons[self.index].verdict
-        return verdict_of(changed, self.settings, self.index, self._others)
+def _may_leave_out(row: Comparison, fewest: int) -> bool:
+    """Return whether seeds of a shape are left out in turn."""
+    n = row.baseline.n, row.candidate.n
+    # With a seed fewer than the fewest, nothing is judged.
+    return row.verdict is not Verdict.INVALID and max(n) <= _MOST_SEEDS and not 2 < fewest == min(n)
 
-    @cached_property
-    def _others(self) -> Tails | None:
-        """The resamples of the other shapes, which do not depend on this one."""
-        # Without any run of this shape, so that its resamples are not among those of the others.
-        sides = extract_both(self._without(), self.settings.baseline, self.settings.candidate)
-        return compute(*keep_best(sides, self.settings.quantity), self.settings).tails
 
-    def seeds(self) -> int:
-        """Return the seeds per side that find the estimated boost; 0 if unknown."""
-        boost, settings = self.row.boost, self.settings
-        if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
+def _seeds_for_estimate(analysis: Analysis, sides: tuple[Samples, Samples], index: int) -> int:
+    """Return the seeds per side that find the estimated boost; 0 if unknown."""
+    row, settings = analysis.comparisons[index], analysis.settings
+    boost = row.boost
+    if row.verdict is Verdict.INVALID or not boost or math.isnan(row.detectable):
+        return 0
+    if row.p_resampled is not None:  # plans do not cover bootstrap-t
+        return 0
+    if settings.require_margin:  # the part beyond the margin, on logs, has to be found
+        boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
+        if boost <= 0:
             return 0
-        if self.row.p_resampled is not None:  # plans do not cover bootstrap-t
-            return 0
-        if settings.require_margin:  # the part beyond the margin, on logs, has to be found
-            boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
-            if boost <= 0:
-                return 0
-        tests = max(self.analysis.tested, 1)
-        return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
+    return int(seeds_to_find(boost, *sides, settings, tests=max(analysis.tested, 1))[index])
 
 
 def explain_section(context: Context) -> Section:
