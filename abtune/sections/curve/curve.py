@@ -37,7 +37,9 @@ from abtune.report.page import (
 from abtune.report.scale import Interval, choose_scale
 from abtune.samples import AT_TRIALS
 from abtune.sections.section_registry import Context
+from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
+from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
@@ -122,13 +124,9 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
     dataset = _compared(dataset, analysis)
+    settings = analysis.settings
     # The curve is of the typical search, whatever the report compares.
-    settings = Settings(
-        baseline=analysis.baseline,
-        candidate=analysis.candidate,
-        level=analysis.level,
-        paired=analysis.settings.paired,
-    )
+    method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
     best = np.log(best_so_far(dataset))
     sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count
@@ -149,11 +147,8 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
-        interval_method=settings.interval.words,
-        caveats=(
-            *_caveats(points, used),
-            *([BEFORE_EXCHANGE] if settings.paired else []),
-        ),
+        interval_method=method.words,
+        caveats=(*_caveats(points, used), *([BEFORE_EXCHANGE] if settings.paired else [])),
     )
 
 
