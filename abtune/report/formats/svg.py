@@ -71,7 +71,7 @@ class Drawing(NamedTuple):
 def draw_interval(interval: Interval, scale: Scale) -> Drawing:
     """Return an interval with its estimate, the band of the margin, and a line at zero."""
     part, label = clipped(interval, scale), _in_words(interval)
-    strokes = [*_ground(scale), *_lines(part, scale), *_arrows(interval, scale), *_marker(part, scale)]
+    strokes = [*_behind(interval, part, scale), *_marker(part, scale)]
     return Drawing(width=WIDTH, height=HEIGHT, label=label, tone=interval.tone, strokes=strokes)
 
 
@@ -141,31 +141,24 @@ def _in_words(interval: Interval) -> str:
     return f"boost {value} percent, {bounds}"
 
 
-def _ground(scale: Scale) -> Iterator[Stroke]:
+def _behind(interval: Interval, part: Interval, scale: Scale) -> Iterator[Stroke]:
+    """Yield the margin, zero, the wider interval thin, the interval, and arrows at edges that it crosses."""
     if scale.margin:
         slow, fast = (_number(position(end, scale)) for end in margin_ends(scale.margin))
         yield Stroke(track=f"M{slow} 0H{fast}V{HEIGHT}H{slow}Z", kind="band")
     yield Stroke(track=f"M{_number(position(0.0, scale))} 0V{HEIGHT}", kind="zero")
-
-
-def _lines(part: Interval, scale: Scale) -> Iterator[Stroke]:
-    """Draw the wider interval thin, and the interval."""
     if part.wide:
         yield Stroke(track=_across(part.wide_low, part.wide_high, scale), kind="thin")
     if not math.isnan(part.low) and part.tone != "overall":  # that marker is as wide as its interval
         yield Stroke(track=_across(part.low, part.high, scale), kind="line")
+    edges = ((scale.low, -1), (scale.high, 1))
+    for beyond, (edge, way) in zip(goes_on(interval, scale).values(), edges, strict=True):
+        if beyond:
+            yield Stroke(track=_polygon(_ARROW, position(edge, scale), _MIDDLE, way=way), kind="arrow")
 
 
 def _across(low: float, high: float, scale: Scale) -> str:
     return f"M{_number(position(low, scale))} {_number(_MIDDLE)}H{_number(position(high, scale))}"
-
-
-def _arrows(interval: Interval, scale: Scale) -> Iterator[Stroke]:
-    """Draw an arrow at each edge beyond which the interval goes on."""
-    ends = zip(goes_on(interval, scale).values(), ((scale.low, -1), (scale.high, 1)), strict=True)
-    for beyond, (edge, way) in ends:
-        if beyond:
-            yield Stroke(track=_polygon(_ARROW, position(edge, scale), _MIDDLE, way=way), kind="arrow")
 
 
 def _marker(part: Interval, scale: Scale) -> Iterator[Stroke]:
