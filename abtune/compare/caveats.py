@@ -18,7 +18,7 @@ from abtune.dataset.schema import labels_of
 from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
-from abtune.stats.resampling.splits import is_exact
+from abtune.stats.splits import is_exact
 from abtune.stats.spread import misled, skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS

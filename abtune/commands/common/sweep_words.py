@@ -76,7 +76,7 @@ def _guided(plan: Plan) -> str:
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
     from abtune.measure.sweep.run_sweep import looks_of
-    from abtune.stats.resampling.splits import RESAMPLES
+    from abtune.stats.splits import RESAMPLES
     from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
     from abtune.stats.testing.difference_tests import default_correction
 

@@ -20,8 +20,8 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.resampling.bootstrap import exchanged, orientation, oriented_ends, smoothing
-from abtune.stats.resampling.splits import blocked_product
+from abtune.stats.intervals.bootstrap import exchanged, orientation, oriented_ends, smoothing
+from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments, residuals
 

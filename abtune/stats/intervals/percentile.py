@@ -17,7 +17,7 @@ from abtune.stats.estimates import (
     t_interval,
     welch,
 )
-from abtune.stats.resampling.bootstrap import both_smoothings, error_quantiles
+from abtune.stats.intervals.bootstrap import both_smoothings, error_quantiles
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.

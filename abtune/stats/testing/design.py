@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
-from abtune.stats.resampling.splits import LARGEST_HALF, RESAMPLES, is_exact
+from abtune.stats.splits import LARGEST_HALF, RESAMPLES, is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
 

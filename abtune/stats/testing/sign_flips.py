@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.estimates import medians
-from abtune.stats.resampling.splits import RESAMPLES, blocked_product, random_splits, subsets
+from abtune.stats.splits import RESAMPLES, blocked_product, random_splits, subsets
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 
 # Most pairs whose flips are counted: 2^15 sums of each half in place of 2^30 flips.

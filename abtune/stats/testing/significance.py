@@ -13,7 +13,7 @@ from scipy import special
 from abtune.stats.estimates import StandardError, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import moderated_error
-from abtune.stats.resampling.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
+from abtune.stats.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.two_sample import Floats, TwoSample
 
 

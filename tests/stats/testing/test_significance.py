@@ -15,9 +15,9 @@ from noise_kinds import ALIKE, Array, tied
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_ind
 
+from abtune.stats import splits
 from abtune.stats.estimates import welch
-from abtune.stats.resampling import splits
-from abtune.stats.resampling.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
+from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.testing.significance import moderated_test, permutation_test, split_share
 from abtune.stats.two_sample import TwoSample
 

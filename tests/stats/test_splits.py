@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from abtune.stats.resampling import splits
-from abtune.stats.resampling.splits import blocked_product
+from abtune.stats import splits
+from abtune.stats.splits import blocked_product
 
 
 @pytest.mark.parametrize("limit", [1, 40, 1 << 18])

@@ -1,1 +1,0 @@
-"""Bootstrap distributions and permutation splits, exact wherever they can be counted."""
