@@ -400,7 +400,7 @@ class Analysis:
         """Return a row for each shape, with the columns of CSV; boosts are fractions."""
         import pandas as pd
 
-        record = load("abtune.report.fields:comparison_record")
+        record = load("abtune.report.summary:comparison_record")
         return pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
 
     def to_xarray(self) -> xr.Dataset:

@@ -1,16 +1,19 @@
-"""The main report as a page: title, design, verdicts, overall boosts, shapes, notes, reasons, methods."""
+"""The main report: as a page, and as the fields that JSON and CSV have, with all digits."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
+from abtune.dataset.provenance import summary
+from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -20,7 +23,6 @@ from abtune.report.columns import (
     overall_lines,
     shape_columns,
 )
-from abtune.report.fields import analysis_record, comparison_record, origin_of
 from abtune.report.page import (
     SHAPE,
     Bullets,
@@ -283,3 +285,60 @@ def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
         column("verdict", verdicts, kind="word"),
         column("why", [row.reason for row in rows], kind="text", gives_way=1),
     )
+
+
+_SIDES = "baseline", "candidate"
+
+
+def _same(names: str, path: str = "{}") -> dict[str, str]:
+    """Return the attribute of each field whose name it has."""
+    return {name: path.format(name) for name in names.split()}
+
+
+def _of_sides(field: str, name: str) -> dict[str, str]:
+    """Return the attribute of a field of each side."""
+    return {field.format(side): f"{side}.{name}" for side in _SIDES}
+
+
+# By field, the attribute of an analysis.
+ANALYSIS = {
+    **_same("baseline candidate level margin tolerance require_margin rng_seed", "settings.{}"),
+    **_same("estimand method test", "settings.{}"),
+    "correction_method": "settings.correction",
+    **_same("interval_method test_method correction definition sentence shapes_in_dataset caveats overall"),
+    **_same("claims worst"),
+}
+# By field, the attribute of a comparison; also the order of the columns of CSV.
+COMPARISON = {
+    **_same("shape workload"),
+    **_of_sides("{}", "config"),
+    **_of_sides("n_{}", "n"),
+    **_same("boost boost_low boost_high p p_adjusted verdict reason p_equivalence p_equivalence_adjusted"),
+    **_same("p_welch p_welch_adjusted p_resampled p_resampled_adjusted p_rank p_rank_adjusted"),
+    **_same("boost_low_simultaneous boost_high_simultaneous boost_at_least"),
+    **_of_sides("latency_{}", "latency"),
+    **_of_sides("noise_{}", "noise"),
+    **_of_sides("failed_{}", "failed"),
+    "caveats": "caveats",
+}
+
+
+def analysis_record(analysis: Analysis) -> dict[str, Any]:
+    """Return the fields of an analysis; ``docs/analyze.md`` explains them."""
+    fields = {name: attrgetter(path)(analysis) for name, path in ANALYSIS.items()}
+    return {
+        **fields,
+        "origin": origin_of(analysis),
+        "design": SeedDesign.SHARED.value if analysis.settings.paired else SeedDesign.INDEPENDENT.value,
+        "comparisons": tuple(map(comparison_record, analysis.comparisons)),
+    }
+
+
+def origin_of(analysis: Analysis) -> str:
+    """Return device, version of TVM, day and trials in words; empty for an analysis without its dataset."""
+    return "" if analysis.dataset is None else summary(analysis.dataset)
+
+
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """Return the fields of a comparison, flat: those of a side have its name behind them."""
+    return {name: attrgetter(path)(comparison) for name, path in COMPARISON.items()}

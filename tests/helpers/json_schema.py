@@ -11,7 +11,7 @@ import xarray as xr
 
 from abtune.compare.results import Analysis, Comparison
 from abtune.dataset.schema import SeedDesign
-from abtune.report.fields import ANALYSIS, COMPARISON
+from abtune.report.summary import ANALYSIS, COMPARISON
 
 _NUMBER = {float: "number", int: "integer", str: "string", bool: "boolean", type(None): "null"}
 

@@ -16,10 +16,9 @@ from report_builders import NAN, make_analysis, make_comparison, make_side, typi
 
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.errors import InputError
-from abtune.report.fields import analysis_record, comparison_record
 from abtune.report.formats import machine, markdown
 from abtune.report.page import Report, Section
-from abtune.report.summary import analysis_report
+from abtune.report.summary import analysis_record, analysis_report, comparison_record
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=False)
 FRACTIONS = ("boost", "boost_low", "boost_high", "p", "p_adjusted", "p_equivalence", "p_equivalence_adjusted")

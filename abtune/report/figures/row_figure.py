@@ -24,10 +24,9 @@ from abtune.report.columns import (
     report_decimals,
     shape_interval,
 )
-from abtune.report.fields import origin_of
 from abtune.report.figures.figure import GREY, MOST, drawn_of, extremes, new_figure, plain, text_width
 from abtune.report.scale import Interval, Scale, margin_ends, ticks
-from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape
+from abtune.report.summary import group_by_workload, group_heading, origin_of, seeds_per_shape
 from abtune.report.text.labels import fit_labels
 from abtune.text import count, percent_cell, plain_percent, printable
 
