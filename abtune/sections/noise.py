@@ -231,7 +231,13 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         yield Prose(_OPTIMISM, remark=True)
     if noise.trials:
         yield Heading("trials", minor=True)
-        yield _trial_table(noise.trials)
+        rows = noise.trials
+        counts = (
+            column(kind.replace("_", " "), [f"{row.by_status[kind]:,}" for row in rows], gives_way=position)
+            for position, kind in enumerate(rows[0].by_status)
+        )
+        lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in rows])
+        yield table(_POOLED, [row.config for row in rows], *counts, lost)
     if noise.caveats:
         yield Bullets(noise.caveats)
     if not few and behind:
@@ -283,15 +289,6 @@ def _by_source(stub: str, rows: Sequence[Source], *columns: Column) -> Grid:
     if stub == _POOLED:
         return table(stub, configs, *columns)
     return table(stub, [source.shape for source in rows], column("side", configs, kind="word"), *columns)
-
-
-def _trial_table(trials: Sequence[Trials]) -> Grid:
-    counts = (
-        column(kind.replace("_", " "), [f"{row.by_status[kind]:,}" for row in trials], gives_way=position)
-        for position, kind in enumerate(trials[0].by_status)
-    )
-    lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in trials])
-    return table(_POOLED, [row.config for row in trials], *counts, lost)
 
 
 def _search_interval(source: Source) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -217,7 +218,13 @@ def winners_section(context: Context) -> Section:
 
 def _parts(found: WinnerTraits) -> Iterator[Part]:
     yield Heading("what winners use")
-    yield Prose(_explain(found), remark=True)
+    explained = (
+        f"{found.baseline} %, {found.candidate} %: share of the winners. A winner with several blocks can "
+        f"have several values. with %, without %: mean boost of {found.candidate}'s winners that have the "
+        "value, and of its others, over the shapes with both. faster: in how many of these shapes winners "
+        "with it are faster than the others. These boosts are not causal."
+    )
+    yield Prose(explained, remark=True)
     alike = []
     for trait in found.traits:
         if len(trait.values) == 1:
@@ -228,28 +235,15 @@ def _parts(found: WinnerTraits) -> Iterator[Part]:
     yield Bullets((*alike, *found.caveats))
 
 
-def _explain(found: WinnerTraits) -> str:
-    return (
-        f"{found.baseline} %, {found.candidate} %: share of the winners. A winner with several blocks can "
-        f"have several values. with %, without %: mean boost of {found.candidate}'s winners that have the "
-        "value, and of its others, over the shapes with both. faster: in how many of these shapes winners "
-        "with it are faster than the others. These boosts are not causal."
-    )
-
-
 def _grid(found: WinnerTraits, trait: Trait) -> Grid:
-    rows = trait.values
+    rows, whole = trait.values, partial(percent_cell, decimals=0, signed=False)
     faster = [f"{row.faster} of {row.shapes}" if row.shapes else NOTHING for row in rows]
     return table(
         "value",
         [row.value for row in rows],
-        column(f"{found.baseline} %", [_percent(row.baseline.share) for row in rows]),
-        column(f"{found.candidate} %", [_percent(row.candidate.share) for row in rows]),
+        column(f"{found.baseline} %", [whole(row.baseline.share) for row in rows]),
+        column(f"{found.candidate} %", [whole(row.candidate.share) for row in rows]),
         column("with %", [percent_cell(row.boost_with, 1) for row in rows], gives_way=1),
         column("without %", [percent_cell(row.boost_without, 1) for row in rows], gives_way=1),
         column("faster", faster, gives_way=2),
     )
-
-
-def _percent(share: float) -> str:
-    return percent_cell(share, 0, signed=False)

@@ -261,28 +261,24 @@ _RESPLIT = (
 
 def calibration_page(found: Calibration) -> tuple[Part, ...]:
     """Return the page."""
+    settings = found.settings
     resplits: tuple[Part, ...] = ()
     if found.resplits:
         heading = Heading("A/A: one configuration against itself, % of splits", minor=True)
         resplits = heading, _resplits(found), Prose(_RESPLIT, remark=True)
     return (
         Heading("calibration"),
-        Prose(_setting(found)),
+        Prose(
+            f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
+            f"margin {plain_percent(settings.margin)}{shared_level(settings)}; {found.replications:,} "
+            f"simulated sweeps for each column, resampling seed {settings.rng_seed}. Interval: "
+            f"{found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
+        ),
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(found),
         Prose(_SIMULATED, remark=True),
         *resplits,
         Bullets(_notes(found)),
-    )
-
-
-def _setting(found: Calibration) -> str:
-    settings = found.settings
-    return (
-        f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
-        f"margin {plain_percent(settings.margin)}{shared_level(settings)}; "
-        f"{found.replications:,} simulated sweeps for each column, resampling seed {settings.rng_seed}. "
-        f"Interval: {found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
     )
 
 

@@ -46,6 +46,14 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         f"{side}: {' '.join(filter(None, [name, source and f'({source})']))}."
         for side, name, source in zip("AB", change.datasets, sources, strict=True)
     ]
+    ratio = "(1 + boost of B)/(1 + boost of A)" if change.quantity == "boost" else "latency of B/latency of A"
+    alpha, tolerance = plain_percent(alpha_of(change.level)), plain_percent(change.tolerance)
+    meaning = (
+        f"change: {ratio} - 1. changed: the adjusted p is at most {alpha} (Holm over the shapes); the change "
+        "may be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
+        f"{tolerance} or more. overall: geometric mean over {count(change.overall.shapes, 'shape')}, error "
+        f"from the {'winners' if change.same_winners else 'seeds'}."
+    )
     return (
         Heading("compare"),
         Prose(_result(change)),
@@ -53,7 +61,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
         _table(change),
         *(Prose(text) for text in _designs(change)),
-        Prose(_meaning(change), remark=True),
+        Prose(meaning, remark=True),
         Bullets(tuple(_notes(change))),
     )
 
@@ -125,17 +133,6 @@ def _designs(change: Change) -> Iterator[str]:
 def mean_words(mean: MeanChange) -> str:
     """Return a mean change with its interval, in percent."""
     return f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)})"
-
-
-def _meaning(change: Change) -> str:
-    ratio = "(1 + boost of B)/(1 + boost of A)" if change.quantity == "boost" else "latency of B/latency of A"
-    alpha, tolerance = plain_percent(round(1 - change.level, 12)), plain_percent(change.tolerance)
-    return (
-        f"change: {ratio} - 1. changed: the adjusted p is at most {alpha} (Holm over the shapes); the change "
-        "may be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
-        f"{tolerance} or more. overall: geometric mean over {count(change.overall.shapes, 'shape')}, error "
-        f"from the {'winners' if change.same_winners else 'seeds'}."
-    )
 
 
 def _notes(change: Change) -> Iterator[str]:

@@ -312,7 +312,12 @@ def _page(history: History) -> Iterator[Part]:
     if lines:
         yield Prose(" ".join(lines), remark=True)
     yield _table(history)
-    yield Prose(_meaning(history), remark=True)
+    meaning = (
+        "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
+        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. In a "
+        "terminal, boosts have the colours of their verdicts in abtune analyze."
+    )
+    yield Prose(meaning, remark=True)
     alpha = plain_percent(alpha_of(history.level))
     changed = (
         f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over shapes and "
@@ -344,14 +349,6 @@ def _table(history: History) -> Grid:
     columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many - 1))
     columns.append(column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"))
     return table(SHAPE, [row.shape for row in moments[::many]], *columns)
-
-
-def _meaning(history: History) -> str:
-    return (
-        "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
-        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. In a "
-        "terminal, boosts have the colours of their verdicts in abtune analyze."
-    )
 
 
 def _sentence(history: History) -> str:

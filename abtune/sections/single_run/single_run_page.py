@@ -85,14 +85,25 @@ def _parts(found: SingleRun) -> Iterator[Part]:
     yield _estimates(found.together, level)
     yield Prose(_TOGETHER, remark=True)
     yield Heading("how noisy the searches can be", minor=True)
-    yield _bounds(found.together)
+    yield table(
+        "shapes",
+        [f"{row.name}, {row.shapes}" for row in found.together],
+        column("spread %", _percents([row.spread for row in found.together], 1)),
+        column("noise at most %", _percents([row.noise for row in found.together], 1)),
+        column("upper limit %", _percents([row.noise_limit for row in found.together], 1)),
+    )
     yield Prose(_NOISE.format(level=level), remark=True)
     if found.outside is not None:
         yield from _about_lenders(found.outside)
     yield from _shape_by_shape(found.shapes, level)
     yield Prose(_TIPPING.format(odds=odds), remark=True)
     if found.outside is not None:
-        yield Prose(_legend(found, found.outside.dataset), remark=True)
+        alone, together = (
+            sum(low > 0 or high < 0 for low, high in bounds)
+            for bounds in _intervals(_predicted(found.shapes))
+        )
+        numbers = {"shapes": len(found.shapes), "alone": alone, "together": together}
+        yield Prose(_BORROWED.format(name=found.outside.dataset, **numbers), remark=True)
     names = ", ".join(found.left_out)
     left_out = [f"Left out, because they have not one run per side: {names}."] if names else []
     yield Bullets((*found.caveats, *left_out))
@@ -118,16 +129,6 @@ def _estimates(rows: Sequence[Together], level: str) -> Grid:
         for heading, cells in zip(headings, zip(*lines, strict=True), strict=True)
     )
     return table("shapes", [f"{row.name}, {row.shapes}" for row in rows for _ in range(3)], *columns)
-
-
-def _bounds(rows: Sequence[Together]) -> Grid:
-    return table(
-        "shapes",
-        [f"{row.name}, {row.shapes}" for row in rows],
-        column("spread %", _percents([row.spread for row in rows], 1)),
-        column("noise at most %", _percents([row.noise for row in rows], 1)),
-        column("upper limit %", _percents([row.noise_limit for row in rows], 1)),
-    )
 
 
 def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
@@ -207,10 +208,3 @@ def _bounded(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str,
 def _noise(row: Predicted) -> str:
     sides = "/".join(map(spread_percent, (row.noise_baseline, row.noise_candidate)))
     return sides if row.known or sides == f"{NOTHING}/{NOTHING}" else f"~{sides}"
-
-
-def _legend(found: SingleRun, name: str) -> str:
-    alone, together = (
-        sum(low > 0 or high < 0 for low, high in bounds) for bounds in _intervals(_predicted(found.shapes))
-    )
-    return _BORROWED.format(name=name, shapes=len(found.shapes), alone=alone, together=together)
