@@ -73,6 +73,15 @@ def overall_decimals(analysis: Analysis) -> int:
     return max(report_decimals(analysis), 2)
 
 
+def drawn_boosts(
+    rows: Iterable[Interval], scale: Scale, *, level: float, decimals: int
+) -> tuple[Column, Column, Drawn]:
+    """Return boosts and their intervals in percent, and drawn."""
+    drawn = tuple(rows)
+    boosts, bounds = boost_columns(drawn, level=level, decimals=decimals)
+    return boosts, bounds, Drawn(intervals=drawn, scale=scale, gives_way=2)
+
+
 def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> tuple[Column, Column]:
     """Return boosts and their intervals in percent."""
     boosts = [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]
@@ -97,7 +106,6 @@ def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> lis
 def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:
     """Return the columns of the table of shapes that say something; ``notes`` are footnotes of verdicts."""
     rows = analysis.comparisons
-    drawn = tuple(map(shape_interval, rows))
     ranks = [math.nan if row.p_rank_adjusted is None else row.p_rank_adjusted for row in rows]
     verdicts = [
         Cell(text=row.verdict.words, tone=row.verdict.value, notes=marks)
@@ -110,11 +118,9 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
     noise = ["/".join(spread_percent(side.noise) for side in row.sides) for row in rows]
     paired = analysis.settings.paired
     seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
-    boost, interval = boost_columns(drawn, level=analysis.level, decimals=report_decimals(analysis))
+    drawn, decimals = map(shape_interval, rows), report_decimals(analysis)
     columns = (
-        boost,
-        interval,
-        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        *drawn_boosts(drawn, analysis_scale(analysis), level=analysis.level, decimals=decimals),
         column("p", [p_value(row.p) for row in rows], gives_way=5),
         column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
         column("at least %", at_least, gives_way=5),

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
-from abtune.report.columns import boost_columns, overall_decimals, overall_interval
-from abtune.report.page import Drawn, Grid, Heading, Part, Prose, Section, column, fields_of, table
+from abtune.report.columns import drawn_boosts, overall_decimals, overall_interval
+from abtune.report.page import Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
 from abtune.text import NOTHING, count, percent, plain_percent
@@ -43,12 +43,11 @@ def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
 def _table(analyses: Sequence[Analysis]) -> Grid:
     first = analyses[0]
     drawn = [overall_interval(analysis.overall.these_shapes) for analysis in analyses]
-    tolerance = plain_percent(first.settings.tolerance)
+    decimals, tolerance = max(map(overall_decimals, analyses)), plain_percent(first.settings.tolerance)
     return table(
         "candidate",
         [analysis.candidate for analysis in analyses],
-        *boost_columns(drawn, level=first.level, decimals=max(map(overall_decimals, analyses))),
-        Drawn(intervals=tuple(drawn), scale=choose_scale(drawn, margin=first.margin), gives_way=2),
+        *drawn_boosts(drawn, choose_scale(drawn, margin=first.margin), level=first.level, decimals=decimals),
         column("faster (at least)", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
         column(
             f"lose at most {tolerance} (at least)",

@@ -17,7 +17,7 @@ from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
-    boost_columns,
+    drawn_boosts,
     overall_decimals,
     overall_interval,
     overall_lines,
@@ -27,7 +27,6 @@ from abtune.report.page import (
     SHAPE,
     Bullets,
     Cell,
-    Drawn,
     Folded,
     Grid,
     Heading,
@@ -270,8 +269,7 @@ def _overall(analysis: Analysis, view: View) -> Grid:
     return table(
         OVERALL,
         lines,
-        *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-        Drawn(intervals=drawn, scale=scale, gives_way=2),
+        *drawn_boosts(drawn, scale, level=analysis.level, decimals=overall_decimals(analysis)),
         column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
     )
 

@@ -10,11 +10,11 @@ from abtune.report.columns import (
     ENOUGH_KINDS,
     OVERALL,
     analysis_scale,
-    boost_columns,
+    drawn_boosts,
     overall_decimals,
     overall_interval,
 )
-from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, table
+from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell
@@ -69,13 +69,9 @@ def _boosts(analysis: Analysis) -> Grid:
     if overall.leave_one_out is not None:
         for end in (overall.leave_one_out.low, overall.leave_one_out.high):
             rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
-    drawn = tuple(rows.values())
-    return table(
-        OVERALL,
-        rows,
-        *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
-    )
+    scale, decimals = analysis_scale(analysis), overall_decimals(analysis)
+    drawn = drawn_boosts(rows.values(), scale, level=analysis.level, decimals=decimals)
+    return table(OVERALL, rows, *drawn)
 
 
 def _chance(wins: Improvement, *, paired: bool) -> str:

@@ -19,12 +19,11 @@ from abtune.compare.settings import Settings
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.report.columns import boost_columns
+from abtune.report.columns import drawn_boosts
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
     Bullets,
-    Drawn,
     Grid,
     Heading,
     Part,
@@ -313,6 +312,5 @@ def _grid(points: Sequence[Point], level: float, margin: float) -> Grid:
         [str(point.trials) for point in points],
         column("baseline us", [microseconds(point.latency_baseline) for point in points], gives_way=4),
         column("candidate us", [microseconds(point.latency_candidate) for point in points], gives_way=3),
-        *boost_columns(drawn, level=level, decimals=decimals),
-        Drawn(intervals=drawn, scale=scale, gives_way=2),
+        *drawn_boosts(drawn, scale, level=level, decimals=decimals),
     )
