@@ -19,7 +19,6 @@ from abtune.report.figures.row_figure import (
     draw_arrows,
     drawable,
     forest_rows,
-    headed_cells,
     row_figure,
 )
 from abtune.report.scale import Interval, Scale, clipped, goes_on
@@ -45,8 +44,7 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     notes = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}"]
     notes += ["thin: all shapes at once"] * any(row.drawn and row.drawn.wide for row in rows)
     notes += [f"crosses: {source}"] * (beside is not None)
-    cells = headed_cells(analysis, rows)
-    figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes)
     for row in rows:
         if row.drawn is not None:
             draw_row(axis, row, scale)

@@ -93,12 +93,6 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
     return rows
 
 
-def headed_cells(analysis: Analysis, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the headings of the numbers, and then the numbers of each row, all of the same length."""
-    headings = ("boost %", f"{plain_percent(analysis.level)} interval", "verdict")
-    return [headings, *(row.cells or ("",) * len(headings) for row in rows)]
-
-
 def _groups(analysis: Analysis) -> list[list[Row]]:
     """Return the shapes of each workload, the largest boost first, below a heading."""
     comparisons = analysis.comparisons
@@ -154,16 +148,21 @@ def drawable(scale: Scale) -> Scale:
 def row_figure(
     analysis: Analysis,
     rows: Sequence[Row],
-    cells: Sequence[tuple[str, ...]],
     scale: Scale,
     *,
     row_height: float,
     notes: Sequence[str],
+    first: Sequence[str] = (),
 ) -> tuple[Figure, Axes]:
     """Return a figure with labels and numbers, and the axis to draw on.
 
-    The first cells are headings. The notes below the axis say what is drawn.
+    The notes below the axis say what is drawn. ``first`` are a heading and a cell for each row, which stand
+    before the boosts.
     """
+    headings = ("boost %", f"{plain_percent(analysis.level)} interval", "verdict")
+    cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
+    if first:
+        cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
     left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))

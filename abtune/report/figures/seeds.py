@@ -12,7 +12,7 @@ from abtune.compare.results import Analysis, Comparison
 from abtune.report.columns import shape_interval
 from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.forest import draw_row
-from abtune.report.figures.row_figure import draw_arrows, drawable, forest_rows, headed_cells, row_figure
+from abtune.report.figures.row_figure import draw_arrows, drawable, forest_rows, row_figure
 from abtune.report.scale import Scale, choose_scale
 from abtune.samples import extract_both
 from abtune.stats.two_sample import Floats
@@ -38,14 +38,13 @@ def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     ]
     every = [speed for sides in speeds for side in sides for speed in side.tolist()]
     scale = drawable(choose_scale(list(map(shape_interval, analysis.comparisons)), margin=0.0, further=every))
-    headings, *cells = headed_cells(analysis, rows)
     latency = [microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows]
-    cells = [("baseline, us", *headings), *((text, *line) for text, line in zip(latency, cells, strict=True))]
+    first = ["baseline, us", *latency]
     notes = (
         f"speed of each seed against the mean of {analysis.baseline} (%)",
         f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once",
     )
-    figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes, first=first)
     values = dict(zip(comparisons, speeds, strict=True))
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, values[row.shape], scale)

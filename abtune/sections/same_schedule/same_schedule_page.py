@@ -13,7 +13,7 @@ import xarray as xr
 from abtune.compare.results import Analysis
 from abtune.report.columns import shape_interval
 from abtune.report.figures.forest import draw_row
-from abtune.report.figures.row_figure import drawable, forest_rows, headed_cells, row_figure
+from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
 from abtune.report.figures.seeds import draw_sides, name_sides
 from abtune.report.page import (
     SHAPE,
@@ -191,8 +191,7 @@ def draw_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> Figure:
         "star: best known kernels of both",
     )
     rows = forest_rows(analysis, with_overall=False)
-    cells = headed_cells(analysis, rows)
-    figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes)
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, schedules[row.shape], scale)
         draw_row(axis, row, scale)
