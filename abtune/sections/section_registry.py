@@ -119,7 +119,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="single_run",
             help="What a table with one run per cell supports, overall and shape by shape.",
-            make="abtune.sections.single_run.single_run_page:single_run_section",
+            make="abtune.sections.single_run.single_run:single_run_section",
             options=(
                 SectionOption(
                     name="noise_from",
