@@ -146,8 +146,8 @@ class Comparison(Evidence):
     boost, boost_low, boost_high : float
         Speedup - 1 with its confidence interval.
     boost_low_simultaneous, boost_high_simultaneous : float
-        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability. They end
-        at zero where an improved or regressed shape says more.
+        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability. They
+        end at zero where an improved or regressed shape says more.
     boost_at_least : float
         Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. At least
         zero for an improved shape; NaN for medians.
