@@ -14,7 +14,7 @@ from running import Run
 
 from abtune.cli import main
 from abtune.errors import TargetError
-from abtune.measure.doctor.machine_checks import Finding, Level
+from abtune.measure.diagnose import Finding, Level
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("empty_folder")
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look idle and have memory."""
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    monkeypatch.setattr("abtune.measure.doctor.machine_checks._available_memory", lambda: 64e9)
-    monkeypatch.setattr("abtune.measure.doctor.machine_checks.allocator", lambda: {"LD_PRELOAD": "fast"})
+    monkeypatch.setattr("abtune.measure.diagnose._available_memory", lambda: 64e9)
+    monkeypatch.setattr("abtune.measure.diagnose.allocator", lambda: {"LD_PRELOAD": "fast"})
 
 
 @pytest.mark.usefixtures("quiet")
@@ -58,7 +58,7 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     def find_target(spec: str) -> None:
         raise TargetError("no usable CUDA device (no NVIDIA driver here); use --target cpu")
 
-    monkeypatch.setattr("abtune.measure.doctor.machine_checks.find_target", find_target)
+    monkeypatch.setattr("abtune.measure.diagnose.find_target", find_target)
     done = run("doctor", "--out", "absent/x.nc")
     assert (done.code, done.err) == (2, "")
     assert re.search(
@@ -117,7 +117,7 @@ def test_a_package_that_is_broken_is_a_line(
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A problem of the trial makes the machine not ready."""
     failed = Finding(name="trial", level=Level.PROBLEM, state="it failed", advice="mend it")
-    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_trial", lambda *arguments: failed)
+    monkeypatch.setattr("abtune.measure.diagnose.check_trial", lambda *arguments: failed)
     done = run("doctor", "--target", "cpu")
     assert done.code == 2
     assert done.out.endswith("mend it\n\nnot ready: 1 problem\n")
@@ -134,7 +134,7 @@ def test_findings_for_scripts(run: Run) -> None:
 @pytest.mark.usefixtures("quiet")
 def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --no-trial nothing is started but the process that describes the target."""
-    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_trial", None)
+    monkeypatch.setattr("abtune.measure.diagnose.check_trial", None)
     done = run("doctor", "--target", "cpu", "--no-trial")
     assert done.code == 0
     assert "\ntrial " not in done.out
@@ -150,7 +150,7 @@ def test_lines_are_as_wide_as_those_of_a_report(
     found = "one word after the other, " * 9 + "the last"
     advice = "do this and then that and then " * 9 + "rest"
     finding = Finding(name="output", level=Level.WARNING, state=found, advice=advice)
-    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_output", lambda _: finding)
+    monkeypatch.setattr("abtune.measure.diagnose.check_output", lambda _: finding)
     lines = run("doctor", "--target", "cpu", "--no-trial").out.splitlines()
     assert max(map(len, lines)) <= int(columns)
     words = " ".join(" ".join(lines).split())

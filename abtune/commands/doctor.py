@@ -14,7 +14,7 @@ from abtune.commands.common.workplace_options import out_option, target_option
 from abtune.text import NOTHING, count
 
 if TYPE_CHECKING:
-    from abtune.measure.doctor.machine_checks import Finding
+    from abtune.measure.diagnose import Finding
     from abtune.report.page import Part
 
 NOT_READY = 2
@@ -41,7 +41,7 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
     timed just as a sweep does it. Exit code 0 if a sweep can run here, 2 if not.
     """
     destination.check()
-    from abtune.measure.doctor.diagnose import diagnose, problems
+    from abtune.measure.diagnose import diagnose, problems
     from abtune.report.page import Section
 
     findings = diagnose(target, out, with_trial=not no_trial)

@@ -7,44 +7,44 @@ from pathlib import Path
 
 import pytest
 
-from abtune.measure.doctor import machine_checks
-from abtune.measure.doctor.machine_checks import Level
+from abtune.measure import diagnose
+from abtune.measure.diagnose import Level
 
 
 def test_memory_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little memory for the cores and a busy machine are warnings with numbers."""
-    monkeypatch.setattr(machine_checks, "_available_memory", lambda: 4e9)
-    monkeypatch.setattr(machine_checks, "allocator", lambda: {"LD_PRELOAD": "fast"})
+    monkeypatch.setattr(diagnose, "_available_memory", lambda: 4e9)
+    monkeypatch.setattr(diagnose, "allocator", lambda: {"LD_PRELOAD": "fast"})
     monkeypatch.setattr("os.getloadavg", lambda: (9.0, 0.0, 0.0))
-    memory, _, load = machine_checks.check_host(16)
+    memory, _, load = diagnose.check_host(16)
     assert (memory.level, load.level) == (Level.WARNING, Level.WARNING)
     assert memory.advice.endswith("abtune sweep --cores 5")
     assert load.state == "9.0 in the last minute, on 16 cores"
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
-    assert [finding.level for finding in machine_checks.check_host(2)] == [Level.OK] * 3
+    assert [finding.level for finding in diagnose.check_host(2)] == [Level.OK] * 3
     monkeypatch.delattr("os.getloadavg")
-    assert len(list(machine_checks.check_host(2))) == 2
+    assert len(list(diagnose.check_host(2))) == 2
 
 
 def test_an_allocator_that_is_missing_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without tcmalloc the advice is how to install it; an allocator that the user chose is left alone."""
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     monkeypatch.delenv("LD_PRELOAD", raising=False)
-    _, found, *_ = machine_checks.check_host(2)
+    _, found, *_ = diagnose.check_host(2)
     assert (found.level, found.advice.partition("apt ")[2]) == (Level.WARNING, "install libtcmalloc-minimal4")
     monkeypatch.setenv("LD_PRELOAD", "mine.so")
-    _, found, *_ = machine_checks.check_host(2)
+    _, found, *_ = diagnose.check_host(2)
     assert (found.level, found.state) == (Level.OK, "mine.so")
 
 
 def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing folder, permission or room is a problem; little room is a warning."""
-    assert machine_checks.check_output(tmp_path / "x.nc").level is Level.OK
-    assert "there is no folder" in machine_checks.check_output(tmp_path / "absent" / "x.nc").state
-    assert "not a regular file" in machine_checks.check_output(tmp_path).state
+    assert diagnose.check_output(tmp_path / "x.nc").level is Level.OK
+    assert "there is no folder" in diagnose.check_output(tmp_path / "absent" / "x.nc").state
+    assert "not a regular file" in diagnose.check_output(tmp_path).state
     for free, level in ((10e6, Level.PROBLEM), (200e6, Level.WARNING)):
         usage = shutil.disk_usage(tmp_path)._replace(free=int(free))
         monkeypatch.setattr(shutil, "disk_usage", lambda folder, usage=usage: usage)
-        assert machine_checks.check_output(tmp_path / "x.nc").level is level
+        assert diagnose.check_output(tmp_path / "x.nc").level is level
     monkeypatch.setattr("os.access", lambda *arguments: False)
-    assert "its folder may not be written" in machine_checks.check_output(tmp_path / "x.nc").state
+    assert "its folder may not be written" in diagnose.check_output(tmp_path / "x.nc").state

@@ -8,12 +8,12 @@ import pytest
 from measure_builders import make_facts
 
 from abtune.errors import TargetError
-from abtune.measure.doctor import machine_checks
-from abtune.measure.doctor.machine_checks import Finding, Level
+from abtune.measure import diagnose
+from abtune.measure.diagnose import Finding, Level
 
 
 def with_target(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
-    monkeypatch.setattr(machine_checks, "find_target", lambda spec: make_facts(**facts))
+    monkeypatch.setattr(diagnose, "find_target", lambda spec: make_facts(**facts))
 
 
 def by_name(findings: tuple[Finding, ...]) -> dict[str, Finding]:
@@ -24,11 +24,11 @@ def test_no_gpu_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None
     """Without a GPU a sweep tunes the CPU, so this is a warning; a user who chose the CPU gets none."""
     monkeypatch.setattr("abtune.measure.tvm.cuda.nvrtc.why_no_gpu", lambda: "no NVIDIA driver here")
     with_target(monkeypatch)
-    facts, findings = machine_checks.check_target("auto")
+    facts, findings = diagnose.check_target("auto")
     assert facts == make_facts()
     assert by_name(findings)["GPU"].state == "no NVIDIA driver here"
     assert by_name(findings)["GPU"].level is Level.WARNING
-    assert [finding.name for finding in machine_checks.check_target("cpu")[1]] == ["target"]
+    assert [finding.name for finding in diagnose.check_target("cpu")[1]] == ["target"]
 
 
 def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,20 +41,20 @@ def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         versions={"tvm": "0.27", "driver": "580", "cuda": "13.0"},
     )
     monkeypatch.setattr("abtune.measure.tvm.cuda.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
-    found = by_name(machine_checks.check_target("auto")[1])
+    found = by_name(diagnose.check_target("auto")[1])
     assert found["target"].state == "cuda: 2 x NVIDIA H200"
     assert found["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"
     assert found["GPU load"].state == "GPU 1 is 97% busy"
     assert found["NVRTC"].level is not Level.PROBLEM
     with_target(monkeypatch, kind="cuda", arch=90, devices=("NVIDIA H200",))
-    assert by_name(machine_checks.check_target("cuda")[1])["CUDA"].level is Level.WARNING
+    assert by_name(diagnose.check_target("cuda")[1])["CUDA"].level is Level.WARNING
 
 
 def test_bindings_of_nvrtc_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the bindings compiling only takes longer."""
     with_target(monkeypatch, kind="cuda", arch=90)
-    monkeypatch.setattr(machine_checks, "installed_version", lambda _: "")
-    finding = by_name(machine_checks.check_target("cuda")[1])["NVRTC"]
+    monkeypatch.setattr(diagnose, "installed_version", lambda _: "")
+    finding = by_name(diagnose.check_target("cuda")[1])["NVRTC"]
     assert (finding.level, finding.advice) == (Level.WARNING, "pip install 'abtune[cuda]'")
 
 
@@ -64,7 +64,7 @@ def test_a_target_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_target(spec: str) -> Any:
         raise TargetError("no usable CUDA device (no NVIDIA driver here); use --target cpu")
 
-    monkeypatch.setattr(machine_checks, "find_target", find_target)
-    facts, (finding,) = machine_checks.check_target("cuda")
+    monkeypatch.setattr(diagnose, "find_target", find_target)
+    facts, (finding,) = diagnose.check_target("cuda")
     assert facts is None
     assert (finding.level, finding.advice) == (Level.PROBLEM, "use --target cpu")

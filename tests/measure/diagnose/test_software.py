@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from abtune.measure.doctor import machine_checks
-from abtune.measure.doctor.machine_checks import Level
+from abtune.measure import diagnose
+from abtune.measure.diagnose import Level
 
 
 def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
@@ -28,9 +28,9 @@ def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
 def test_this_environment_is_fit() -> None:
     """The software and the compiler of this environment suffice for a sweep."""
     findings = [
-        machine_checks.check_python(),
-        machine_checks.check_packages(),
-        *machine_checks.check_tvm(),
+        diagnose.check_python(),
+        diagnose.check_packages(),
+        *diagnose.check_tvm(),
     ]
     assert [finding.level for finding in findings if finding.name != "Python"] == [Level.OK] * 3
     assert not any(finding.advice for finding in findings if finding.level is Level.OK)
@@ -42,13 +42,13 @@ def test_this_environment_is_fit() -> None:
 def test_systems(monkeypatch: pytest.MonkeyPatch, system: str, level: Level) -> None:
     """A sweep needs POSIX and is tested on Linux."""
     monkeypatch.setattr("sys.platform", system)
-    assert machine_checks.check_python().level is level
+    assert diagnose.check_python().level is level
 
 
 def test_packages_are_compared_with_what_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is missing or has another version is named with the version it needs."""
     versions(monkeypatch, click="7.0", distributed="")
-    finding = machine_checks.check_packages()
+    finding = diagnose.check_packages()
     assert finding.level is Level.PROBLEM
     assert finding.state in (
         "click 7.0 is not >=8.1, distributed is missing",
@@ -62,9 +62,9 @@ def test_a_dask_that_cannot_be_imported_is_a_line(monkeypatch: pytest.MonkeyPatc
     versions(monkeypatch, **{name: ""})
     for module in [name, *(known for known in sys.modules if known.startswith(f"{name}."))]:
         monkeypatch.setitem(sys.modules, module, None)
-    finding = machine_checks.check_packages()
+    finding = diagnose.check_packages()
     assert (finding.level, finding.state) == (Level.PROBLEM, f"{name} is missing")
-    assert not any("\n" in found.state for found in machine_checks.check_host(2))
+    assert not any("\n" in found.state for found in diagnose.check_host(2))
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,13 +74,13 @@ def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "requires", requires)
-    assert machine_checks.check_packages().level is Level.WARNING
+    assert diagnose.check_packages().level is Level.WARNING
 
 
 def test_a_tvm_that_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The FFI that crashes every search is a problem with the command that replaces it."""
     versions(monkeypatch, apache_tvm_ffi="0.1.15.post2")
-    (finding,) = machine_checks.check_tvm()
+    (finding,) = diagnose.check_tvm()
     assert (finding.level, finding.advice) == (Level.PROBLEM, "run: pip install 'apache-tvm-ffi<0.1.15'")
     assert "0.1.15.post2 crashes MetaSchedule" in finding.state
 
@@ -88,6 +88,6 @@ def test_a_tvm_that_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a compiler TVM is still fine, and the compiler is a problem."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    tvm, compiler = machine_checks.check_tvm()
+    tvm, compiler = diagnose.check_tvm()
     assert (tvm.level, compiler.level) == (Level.OK, Level.PROBLEM)
     assert compiler.advice == "install gcc or clang"

@@ -11,8 +11,7 @@ from sweeping import ABOUT
 import abtune
 from abtune.configurations import Configuration
 from abtune.errors import StoreError
-from abtune.measure.doctor.diagnose import check_trial
-from abtune.measure.doctor.machine_checks import Finding, Level
+from abtune.measure.diagnose import Finding, Level, check_trial
 from abtune.measure.store.store import Store
 
 
@@ -71,5 +70,5 @@ def test_a_dataset_of_another_origin_is_refused_as_a_sweep_does(store: Store) ->
 @pytest.mark.usefixtures("fake")
 def test_a_trial_that_hangs_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that never returns is a problem after a while."""
-    monkeypatch.setattr("abtune.measure.doctor.diagnose.TRIAL_LIMIT", 2.0)
+    monkeypatch.setattr("abtune.measure.diagnose.TRIAL_LIMIT", 2.0)
     assert "no kernel was timed within 2 s" in trial(store, propose="hang").state

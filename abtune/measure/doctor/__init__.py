@@ -1,1 +1,0 @@
-"""Whether a machine is ready to sweep."""
