@@ -73,7 +73,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     from abtune.errors import StoreError
     from abtune.files import same_file
     from abtune.measure.plan.workplace import require_kind
-    from abtune.measure.store.from_dataset import settings_from_dataset
+    from abtune.measure.store.as_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import about_new_timings, adopt_winners, remeasuring_plan, sweep
     from abtune.text import listed

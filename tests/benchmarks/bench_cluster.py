@@ -166,7 +166,6 @@ def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
     from sweeping import config, run_sweep
 
     from abtune.measure.store.store import Store
-    from abtune.measure.store.to_dataset import store_to_dataset
 
     plan = small_plan(seeds=runs // 4, configs=(config("plain"), config("new")))
     plan = replace(plan, settings=make_settings(trials=64 * iterations, trials_per_iteration=64, rounds=1))
@@ -198,7 +197,7 @@ def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
             "sweep MB": peak_megabytes("self"),
         }
         begun = time.process_time()
-        store_to_dataset(plan, store)
+        store.to_dataset(plan)
         found["assembly ms a run"] = 1000 * (time.process_time() - begun) / len(plan.runs)
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,14 @@ from abtune.dataset.provenance import MEASURED, SEARCHED_ON
 from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import FORMAT, Plan, Run
 from abtune.measure.plan.records import History, Rounds, RunRecord
+from abtune.measure.store.as_dataset import (
+    first_difference,
+    identity_from_dataset,
+    records_from_dataset,
+    records_to_dataset,
+    require_identity,
+    rounds_from_dataset,
+)
 from abtune.measure.store.disk import (
     from_json,
     history_from_json,
@@ -34,15 +43,9 @@ from abtune.measure.store.disk import (
     write_json,
     writing,
 )
-from abtune.measure.store.from_dataset import (
-    first_difference,
-    identity_from_dataset,
-    records_from_dataset,
-    require_identity,
-    rounds_from_dataset,
-)
 from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
+from abtune.text import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +196,18 @@ class Store:
         if self._is_dataset_alone:
             return records_from_dataset(open_dataset(self.dataset))
         return [_read_record(path) for path in sorted((self.folder / "runs").glob("*.json"))]
+
+    def to_dataset(self, plan: Plan) -> xr.Dataset:
+        """Return the dataset of all runs, also from earlier plans."""
+        content, records = self.about(), self.records()
+        shapes = {*(shape.label for shape in plan.shapes), *(record.shape for record in records)}
+        attrs = {
+            **content["about"],
+            "title": f"{content['about'].get('title', 'sweep')}, {count(len(shapes), 'shape')}",
+            "settings": json.dumps(content["identity"]["settings"]),
+            "configurations": json.dumps(content["identity"]["configs"]),
+        }
+        return records_to_dataset(plan, records, self.rounds().values(), attrs)
 
     def save_dataset(self, dataset: xr.Dataset) -> None:
         """Write the dataset that was built from the files."""

@@ -25,9 +25,8 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import RunRecord
 from abtune.measure.plan.workplace import TargetFacts, Workplace
-from abtune.measure.store.from_dataset import plan_from_dataset, records_from_dataset
+from abtune.measure.store.as_dataset import plan_from_dataset, records_from_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import store_to_dataset
 from abtune.measure.sweep.searching import search_all
 from abtune.measure.sweep.session import Clock, Progress, Session
 from abtune.measure.sweep.winners import measure_all
@@ -71,7 +70,7 @@ def sweep(
 
 def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
     with uninterrupted():  # a further signal waits, or finished runs would leave no dataset
-        dataset = store_to_dataset(plan, store)
+        dataset = store.to_dataset(plan)
         if store.has_work:  # a machine that is not fit leaves no dataset
             store.save_dataset(dataset)
         return dataset
@@ -178,7 +177,7 @@ def settle(
         outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         repeated += outcome.repeated
         # With the shapes that were settled or dropped at earlier looks.
-        dataset = store_to_dataset(plan.restricted(seeds=now.seeds), store)
+        dataset = store.to_dataset(plan.restricted(seeds=now.seeds))
         if not outcome.stopped:
             done = max(number + 1, already)
             unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}))

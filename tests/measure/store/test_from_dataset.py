@@ -10,9 +10,8 @@ from measure_builders import make_failed_record, make_lost, make_record, make_ro
 import abtune
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.store.from_dataset import records_from_dataset, rounds_from_dataset
+from abtune.measure.store.as_dataset import records_from_dataset, records_to_dataset, rounds_from_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import records_to_dataset, store_to_dataset
 
 
 def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
@@ -24,7 +23,7 @@ def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
     of_first = [run for run in runs[:3] if run.shape == runs[0].shape]
     times = [make_times(run, plan) for run in of_first[1:]]
     opened.save_rounds(make_rounds(runs[0].shape, make_lost(of_first[0], "wrong"), *times))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     records, rounds = records_from_dataset(dataset), rounds_from_dataset(dataset)
     assert len(records) == 4
     again = records_to_dataset(plan, records, rounds, dataset.attrs)
@@ -38,11 +37,11 @@ def test_winners_of_several_hosts_keep_their_hosts(opened: Store, plan: Plan) ->
     for run in runs:
         opened.save_record(make_record(run))
     opened.save_rounds(make_rounds(runs[0].shape, *(make_times(run, plan) for run in runs)))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     dataset["host"].loc[{"shape": runs[0].shape.label, "seed": 1}] = "elsewhere"
     for rounds in rounds_from_dataset(dataset):
         opened.save_rounds(rounds)
-    xr.testing.assert_identical(store_to_dataset(plan, opened)["host"], dataset["host"])
+    xr.testing.assert_identical(opened.to_dataset(plan)["host"], dataset["host"])
 
 
 def test_transfers_come_back_without_the_hashes_of_their_kernels() -> None:

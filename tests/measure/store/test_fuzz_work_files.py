@@ -14,7 +14,6 @@ from abtune.errors import AbtuneError, StoreError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.store.state import read_state
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import store_to_dataset
 
 
 @pytest.mark.parametrize("place", ["sweep.json", "runs/*", "searches/*", "rounds/*"])
@@ -36,7 +35,7 @@ def test_work_files_are_read_or_refused(kept: Store, plan: Plan, place: str, dat
             kept.history(plan.runs[1])
         with contextlib.suppress(AbtuneError):
             kept.check(plan)
-            kept.save_dataset(store_to_dataset(plan, kept))
+            kept.save_dataset(kept.to_dataset(plan))
     finally:
         path.write_bytes(whole)
         kept.dataset.unlink(missing_ok=True)

@@ -23,7 +23,6 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.store import store as store_module
 from abtune.measure.store.disk import locked
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import store_to_dataset
 from abtune.measure.sweep.run_sweep import require_design
 
 # One sweep at a time, and one kind
@@ -210,7 +209,7 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
 def test_a_dataset_alone_has_its_timings(kept: Store, plan: Plan) -> None:
     """They come out of the dataset as the runs do, so that a dry run does not count them as missing."""
     with kept.opened(plan, ABOUT):
-        abtune.save_dataset(store_to_dataset(plan, kept), kept.dataset)
+        abtune.save_dataset(kept.to_dataset(plan), kept.dataset)
     known = kept.rounds()
     shutil.rmtree(kept.folder)
     assert {label: rounds.winners[0].latency for label, rounds in kept.rounds().items()} == {
@@ -221,7 +220,7 @@ def test_a_dataset_alone_has_its_timings(kept: Store, plan: Plan) -> None:
 def test_a_dataset_that_was_put_beside_the_files_of_a_sweep_is_left_alone(kept: Store, plan: Plan) -> None:
     """A merged dataset, or another sweep's, is not replaced by what the files have; a damaged one is."""
     with kept.opened(plan, ABOUT):
-        own = store_to_dataset(plan, kept)
+        own = kept.to_dataset(plan)
     for changes in ({"created": "2026-02-02T00:00:00+00:00"}, {"sources": "[]"}):
         abtune.save_dataset(own.assign_attrs(changes), kept.dataset)
         before = kept.dataset.read_bytes()
@@ -236,7 +235,7 @@ def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: S
     """The runs come out of the dataset, although the description beside it has other settings."""
     with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
         store.save_record(make_record(plan.runs[0]))
-        abtune.save_dataset(store_to_dataset(plan, store), store.dataset)
+        abtune.save_dataset(store.to_dataset(plan), store.dataset)
     shutil.rmtree(store.folder)
     elsewhere = Store(store.dataset.with_name("other.nc"))
     with elsewhere.opened(small_plan(trials=9), ABOUT):
@@ -253,7 +252,7 @@ def test_a_dataset_with_damaged_attributes_is_not_gone_on_with(
 ) -> None:
     """What cannot be compared with the plan is refused in one line, as a dataset without it is."""
     with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
-        dataset = store_to_dataset(plan, store)
+        dataset = store.to_dataset(plan)
     shutil.rmtree(store.folder)
     abtune.save_dataset(dataset.assign_attrs({name: value}), store.dataset)
     with pytest.raises(StoreError, match="is no sweep to go on with"):
@@ -304,7 +303,7 @@ def test_moments_have_no_time_zone(kept: Store, plan: Plan, moment: str) -> None
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, "started": moment}), encoding="utf-8")
     with pytest.raises(StoreError, match="is no moment in UTC"):
-        store_to_dataset(plan, kept)
+        kept.to_dataset(plan)
 
 
 @pytest.mark.parametrize("looks", ["[{", "[{}]", "[7]", "7"])

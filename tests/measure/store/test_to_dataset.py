@@ -25,7 +25,6 @@ from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import WinnerTimes
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import store_to_dataset
 
 
 def keep_all(store: Store, plan: Plan, *, transfer: bool = False) -> None:
@@ -52,7 +51,7 @@ def cell(dataset: xr.Dataset, shape: object, config: object, seed: int) -> xr.Da
 def test_a_whole_sweep(opened: Store, plan: Plan) -> None:
     """Every number of a run is in its cell, and the sweep's facts are attributes."""
     keep_all(opened, plan)
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     assert dict(dataset.sizes) == {"shape": 2, "config": 2, "seed": 2, "round": 2, "repeat": 3, "trial": 2}
     assert (dataset["run_status"] == RunStatus.COMPLETE).all()
     assert dataset["flop"].values.tolist() == [SMALL.flop, OTHER.flop]
@@ -80,22 +79,22 @@ def test_a_whole_sweep(opened: Store, plan: Plan) -> None:
 
 def test_the_title_counts_the_shapes_of_earlier_plans(opened: Store, plan: Plan) -> None:
     """The title counts all shapes of the dataset, not those of the last plan alone."""
-    assert store_to_dataset(plan.restricted(shapes=[OTHER]), opened).attrs["title"] == "a sweep, 1 shape"
+    assert opened.to_dataset(plan.restricted(shapes=[OTHER])).attrs["title"] == "a sweep, 1 shape"
     keep_all(opened, plan)
-    assert store_to_dataset(plan.restricted(shapes=[OTHER]), opened).attrs["title"] == "a sweep, 2 shapes"
+    assert opened.to_dataset(plan.restricted(shapes=[OTHER])).attrs["title"] == "a sweep, 2 shapes"
 
 
 def test_the_dataset_survives_its_file(opened: Store, plan: Plan) -> None:
     """The dataset is valid, can be written, and is read back the same."""
     keep_all(opened, plan)
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     abtune.save_dataset(dataset, opened.dataset)
     xr.testing.assert_identical(abtune.open_dataset(opened.dataset), dataset)
 
 
 def test_what_is_not_there_is_missing(opened: Store, plan: Plan) -> None:
     """Before the first run the dataset has the size of the plan and nothing in it."""
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     assert (dataset["run_status"] == RunStatus.MISSING).all()
     assert dataset["latency"].isnull().all()
     assert dataset["latency"].shape == (2, 2, 2, 2, 3)
@@ -108,7 +107,7 @@ def test_failed_runs_say_why(opened: Store, plan: Plan) -> None:
     run = plan.runs[0]
     opened.save_record(make_failed_record(run))
     opened.save_rounds(make_rounds(run.shape))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     one = cell(dataset, run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.FAILED
     assert one["failure"] == "the search failed"
@@ -125,7 +124,7 @@ def test_a_winner_that_is_wrong_fails_its_run(opened: Store, plan: Plan) -> None
         opened.save_record(make_record(each))
     wrong = make_lost(run, "a wrong result")
     opened.save_rounds(make_rounds(SMALL, wrong, make_times(other, plan)))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     one = cell(dataset, SMALL, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.FAILED
     assert one["failure"] == "a wrong result"
@@ -139,7 +138,7 @@ def test_searches_of_different_length_are_padded(opened: Store, plan: Plan) -> N
     run, other = plan.runs[:2]
     opened.save_record(make_record(run, trial_latency=[1.0, 2.0, 3.0], trial_status=[TrialStatus.OK] * 3))
     opened.save_record(make_record(other, trial_latency=[1.0], trial_status=[TrialStatus.OK]))
-    short = cell(store_to_dataset(plan, opened), other.shape, other.config.name, other.seed)
+    short = cell(opened.to_dataset(plan), other.shape, other.config.name, other.seed)
     assert short["trial_status"].values.tolist() == [TrialStatus.OK, TrialStatus.NOT_RUN, TrialStatus.NOT_RUN]
     assert np.isnan(short["trial_latency"].values).tolist() == [False, True, True]
 
@@ -150,8 +149,8 @@ def test_runs_of_an_earlier_plan_stay(store: Store) -> None:
     with store.opened(large, ABOUT):
         keep_all(store, large)
     with store.opened(small, ABOUT):
-        dataset = store_to_dataset(small, store)
-        whole = store_to_dataset(large, store)
+        dataset = store.to_dataset(small)
+        whole = store.to_dataset(large)
     assert dataset["shape"].values.tolist() == [OTHER.label, SMALL.label]
     xr.testing.assert_identical(dataset.sortby("shape"), whole.sortby("shape"))
 
@@ -161,7 +160,7 @@ def test_seeds_are_in_order(store: Store) -> None:
     plan = small_plan(seeds=12)
     with store.opened(plan, ABOUT):
         keep_all(store, small_plan(seeds=11))
-        assert store_to_dataset(plan, store)["seed"].values.tolist() == list(range(12))
+        assert store.to_dataset(plan)["seed"].values.tolist() == list(range(12))
 
 
 def test_times_of_a_removed_run_are_left_out(opened: Store, plan: Plan) -> None:
@@ -169,7 +168,7 @@ def test_times_of_a_removed_run_are_left_out(opened: Store, plan: Plan) -> None:
     keep_all(opened, plan)
     run = plan.runs[0]
     (opened.folder / "runs" / f"{run.key}.json").unlink()
-    one = cell(store_to_dataset(plan, opened), run.shape, run.config.name, run.seed)
+    one = cell(opened.to_dataset(plan), run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.MISSING
     assert one["latency"].isnull().all()
 
@@ -181,7 +180,7 @@ def test_times_of_a_removed_seed_are_left_out(store: Store) -> None:
         keep_all(store, large, transfer=True)
         for path in (store.folder / "runs").glob("*0001.json"):
             path.unlink()
-        dataset = store_to_dataset(small, store)
+        dataset = store.to_dataset(small)
     assert dataset["seed"].values.tolist() == [0]
     assert dataset["latency"].notnull().all()
     assert dataset["transfer_latency"].notnull().all()
@@ -192,7 +191,7 @@ def test_times_of_another_winner_are_left_out(opened: Store, plan: Plan) -> None
     keep_all(opened, plan, transfer=True)
     run = plan.runs[0]
     opened.save_record(make_record(run, winner=["another trace"]))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     one = cell(dataset, run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.COMPLETE
     assert json.loads(str(one["winner"].values)) == ["another trace"]
@@ -206,7 +205,7 @@ def test_nan_is_the_only_gap(opened: Store, plan: Plan) -> None:
     """Cells without a run are NaN in every variable of numbers."""
     run = plan.runs[0]
     opened.save_record(make_record(run))
-    dataset = store_to_dataset(plan, opened)
+    dataset = opened.to_dataset(plan)
     absent = dataset["run_status"] == RunStatus.MISSING
     for name in ("search_latency", "tuning_time"):
         assert bool((dataset[name].isnull() == absent).all())

@@ -19,7 +19,7 @@ import abtune
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import DatasetError
-from abtune.measure.store.from_dataset import settings_from_dataset
+from abtune.measure.store.as_dataset import settings_from_dataset
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.run_sweep import Outcome, about_new_timings, adopt_winners, remeasuring_plan, sweep
 

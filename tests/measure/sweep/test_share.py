@@ -14,7 +14,7 @@ import abtune
 from abtune.dataset.schema import RunStatus, TrialOrigin
 from abtune.errors import StoreError, TargetError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.store.from_dataset import records_from_dataset
+from abtune.measure.store.as_dataset import records_from_dataset
 from abtune.measure.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("fake")

@@ -32,8 +32,8 @@ from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
+from abtune.measure.store.as_dataset import records_to_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.store.to_dataset import store_to_dataset
 from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.run_sweep import heeding_signals
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
@@ -249,12 +249,12 @@ def test_a_signal_while_the_dataset_is_built_waits_for_it(
 
     def interrupted(*args: Any) -> xr.Dataset:
         os.kill(os.getpid(), number)
-        return store_to_dataset(*args)
+        return records_to_dataset(*args)
 
     def broken(*_: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("abtune.measure.sweep.run_sweep.store_to_dataset", interrupted)
+    monkeypatch.setattr("abtune.measure.store.store.records_to_dataset", interrupted)
     if ended == "by an error":
         monkeypatch.setattr("abtune.measure.sweep.run_sweep.measure_all", broken)
     before = signal.signal(number, signal.default_int_handler)

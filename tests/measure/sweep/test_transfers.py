@@ -17,7 +17,7 @@ import abtune
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import DatasetError, InputError, StoreError, TargetError
-from abtune.measure.store.from_dataset import plan_from_dataset, rounds_from_dataset, settings_from_dataset
+from abtune.measure.store.as_dataset import plan_from_dataset, rounds_from_dataset, settings_from_dataset
 from abtune.measure.store.store import Store
 from abtune.samples import extract_transfers
 
