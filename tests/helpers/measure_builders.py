@@ -7,7 +7,7 @@ from typing import Any
 
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
-from abtune.measure.plan.plan import Plan, Run, make_plan
+from abtune.measure.plan.plan import Plan, Run
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
 from abtune.measure.plan.workplace import TargetFacts, Workplace
@@ -39,10 +39,10 @@ def make_settings(**changes: Any) -> Settings:
 def small_plan(
     *shapes: Shape, seeds: int = 2, configs: tuple[Configuration, ...] = (PLAIN, NEW), **settings: Any
 ) -> Plan:
-    return make_plan(
+    return Plan(
         shapes=shapes or (SMALL, OTHER),
         configs=configs,
-        seeds=range(seeds),
+        seeds=tuple(range(seeds)),
         settings=make_settings(**settings),
         machine="a device, TVM 0.27",
     )

@@ -6,6 +6,7 @@ import datetime
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence
     from abtune.measure.plan.plan import estimate
 
     facts, settings = workplace.facts, plan.settings
-    left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
+    left = replace(plan, shapes=tuple(shape for shape in plan.shapes if shape.label not in dropped))
     cost = estimate(left, workplace, store.records(), [*store.rounds().values()])
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
@@ -89,7 +90,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
         shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
-        first = len(plan.restricted(seeds=plan.seeds[: looks[0].seeds]).runs)
+        first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
         lines += [
             f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
             f"{shares} {unit}s{each}.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -42,27 +43,30 @@ class Run:
         return Problem(shape=self.shape, config=self.config, target=target)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All runs of a sweep, in the order in which they start."""
+    """A sweep: what is tuned, how, and on which machine."""
 
     shapes: tuple[Shape, ...]  # the parts of the runs
     configs: tuple[Configuration, ...]
     seeds: tuple[int, ...]
     settings: Settings
-    machine: str  # device and version of TVM. Runs on different machines must not be compared
-    runs: tuple[Run, ...]  # one per shape, configuration and seed
+    machine: str = ""  # device and version of TVM. Runs on different machines must not be compared
     transfer: bool = False  # whether winners are also rebuilt under the other configurations
+    is_searched: bool = True  # whether there are runs; without them, winners are only measured
 
-    def restricted(
-        self, *, shapes: Sequence[Shape] | None = None, seeds: Sequence[int] | None = None
-    ) -> Plan:
-        """Return the plan of these shapes and seeds alone, in the same order."""
-        kept_shapes = self.shapes if shapes is None else tuple(shapes)
-        kept_seeds = self.seeds if seeds is None else tuple(seeds)
-        known_shapes, known_seeds = set(kept_shapes), set(kept_seeds)
-        runs = tuple(run for run in self.runs if run.shape in known_shapes and run.seed in known_seeds)
-        return replace(self, shapes=kept_shapes, seeds=kept_seeds, runs=runs)
+    @functools.cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs in the order in which they start: seed by seed, in random order within a seed."""
+        # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine
+        # hits both configurations alike.
+        runs: list[Run] = []
+        for seed in self.seeds if self.is_searched else ():
+            cells = [Run(shape=shape, config=one, seed=seed) for shape in self.shapes for one in self.configs]
+            # Each seed has a generator of its own, so a plan with more seeds begins with the same runs.
+            order = rng_for(self.settings.rng_seed, "order", seed).permutation(len(cells))
+            runs.extend(cells[index] for index in order)
+        return tuple(runs)
 
     def identity(self) -> Any:
         """Return what must agree for runs to belong into one dataset, as it comes back from a file."""
@@ -73,35 +77,6 @@ class Plan:
         configs = [config.settings() for config in self.configs]
         content = {"format": FORMAT, "settings": settings, "machine": self.machine, "configs": configs}
         return json.loads(json.dumps(content))
-
-
-def make_plan(
-    *,
-    shapes: Sequence[Shape],
-    configs: Sequence[Configuration],
-    seeds: Sequence[int],
-    settings: Settings,
-    machine: str = "",
-    transfer: bool = False,
-) -> Plan:
-    """Return a plan whose runs go seed by seed, in random order within a seed."""
-    # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
-    # both configurations alike.
-    runs: list[Run] = []
-    for seed in seeds:
-        cells = [Run(shape=shape, config=config, seed=seed) for shape in shapes for config in configs]
-        # Each seed has a generator of its own, so a plan with more seeds begins with the same runs.
-        order = rng_for(settings.rng_seed, "order", seed).permutation(len(cells))
-        runs.extend(cells[index] for index in order)
-    return Plan(
-        shapes=tuple(shapes),
-        configs=tuple(configs),
-        seeds=tuple(seeds),
-        settings=settings,
-        machine=machine,
-        runs=tuple(runs),
-        transfer=transfer,
-    )
 
 
 def rng_for(root: int, *use: str | int) -> np.random.Generator:
@@ -140,10 +115,10 @@ class Request:
     def plan_for(self, facts: TargetFacts) -> Plan:
         """Return the plan of the sweep on this target."""
         default_seeds = defaults.SEEDS_UNTIL_SETTLED if self.until_settled else defaults.SEEDS
-        return make_plan(
+        return Plan(
             configs=self._configurations(facts),
             shapes=select_shapes(self.shapes or (defaults.SHAPES[facts.kind],)),
-            seeds=range(self.seeds or default_seeds),
+            seeds=(*range(self.seeds or default_seeds),),
             settings=self._settings(facts),
             machine=f"{facts.devices[0]}, TVM {facts.versions.get('tvm', '')}",
             transfer=self.transfer,

@@ -26,7 +26,7 @@ from abtune.dataset.schema import (
     TrialStatus,
 )
 from abtune.errors import DatasetError, InputError
-from abtune.measure.plan.plan import Plan, make_plan
+from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.shapes import parse_shape
@@ -75,10 +75,10 @@ def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Con
     """Return the plan whose runs a dataset has, with these settings."""
     with _reading("what its configurations are"):
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
-    return make_plan(
-        shapes=[parse_shape(str(label)) for label in dataset["shape"].values],
-        configs=[_trusted(config, own) for config in stored],
-        seeds=[int(seed) for seed in dataset["seed"].values],
+    return Plan(
+        shapes=tuple(parse_shape(str(label)) for label in dataset["shape"].values),
+        configs=tuple(_trusted(config, own) for config in stored),
+        seeds=tuple(dataset["seed"].values.tolist()),
         settings=settings,
     )
 

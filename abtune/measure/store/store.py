@@ -164,7 +164,7 @@ class Store:
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
         facts = {**origin, **about, **kept}
         # Where winners are only measured, nothing is planned beside the runs that are there.
-        shapes = [shape.label for shape in plan.shapes if plan.runs]
+        shapes = [shape.label for shape in plan.shapes if plan.is_searched]
         planned = {"shapes": shapes, "seeds": list(plan.seeds), "transfer": plan.transfer}
         content = {"identity": plan.identity(), "about": facts, "planned": planned}
         self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so

@@ -121,7 +121,7 @@ def remeasuring_plan(
     """Return the plan that measures winners again; it has no runs, because nothing is searched."""
     plan = plan_from_dataset(dataset, replace(settings, target=facts.target), own)
     machine = f"{facts.devices[0]}, TVM {dataset.attrs.get('tvm_version', '')}"
-    return replace(plan, machine=machine, runs=(), transfer=transfer)
+    return replace(plan, machine=machine, is_searched=False, transfer=transfer)
 
 
 def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[str, Any]) -> None:
@@ -173,11 +173,11 @@ def settle(
     looks, already = _looks_done(plan, store)
     left, repeated = plan, 0
     for number, look in enumerate(looks):
-        now = left.restricted(seeds=plan.seeds[: look.seeds])
+        now = replace(left, seeds=plan.seeds[: look.seeds])
         outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         repeated += outcome.repeated
         # With the shapes that were settled or dropped at earlier looks.
-        dataset = store.to_dataset(plan.restricted(seeds=now.seeds))
+        dataset = store.to_dataset(replace(plan, seeds=now.seeds))
         if not outcome.stopped:
             done = max(number + 1, already)
             unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}))
@@ -187,7 +187,7 @@ def settle(
                 looks = (*looks[:number], replace(look, dropped=hopeless), *looks[number + 1 :])
             dropped = {*dropped_shapes(looks)}
             further = unsettled.keys() - dropped
-            left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in further])
+            left = replace(left, shapes=tuple(shape for shape in left.shapes if shape.label in further))
             recorded = looks_to_json(looks, done=done)
             store.note_looks(recorded, is_last=not left.shapes or look is looks[-1])
             dataset = dataset.assign_attrs({LOOKS: recorded})

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from measure_builders import NEW, OTHER, PLAIN, SMALL, make_settings, small_plan
 
-from abtune.measure.plan.plan import Plan, make_plan, rng_for
+from abtune.measure.plan.plan import Plan, rng_for
 from abtune.shapes import PRESETS
 
 
 def full_plan(seeds: range, rng_seed: int = 0) -> Plan:
-    return make_plan(
+    return Plan(
         shapes=PRESETS["tvm14009"],
         configs=(PLAIN, NEW),
-        seeds=seeds,
+        seeds=tuple(seeds),
         settings=make_settings(rng_seed=rng_seed),
     )
 

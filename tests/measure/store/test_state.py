@@ -121,7 +121,7 @@ def test_a_look_that_plans_fewer_shapes_does_not_forget_the_others(store: Store)
     with store.opened(first, ABOUT):
         for run in first.runs:
             store.save_record(make_record(run))
-    with store.opened(second.restricted(shapes=second.shapes[:1]), ABOUT):
+    with store.opened(replace(second, shapes=second.shapes[:1]), ABOUT):
         state = read_state(store)
     assert (state.finished, state.planned) == (4, 6)
 
@@ -175,7 +175,7 @@ def test_runs_that_ended_early_leave_no_trials(store: Store) -> None:
 
 def test_winners_that_are_only_measured_are_all_that_is_planned(store: Store, plan: Plan) -> None:
     """Where nothing is searched, runs that a dataset lacks are not planned."""
-    with store.opened(replace(plan, runs=()), ABOUT):
+    with store.opened(replace(plan, is_searched=False), ABOUT):
         store.save_finished(make_record(plan.runs[0]))
     state = read_state(store)
     assert (state.finished, state.planned) == (1, 1)
