@@ -12,7 +12,7 @@ import functools
 import glob
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,21 +139,13 @@ class Store:
             self._claim(plan, about)
             yield
 
-    def adopt(self, plan: Plan, about: Mapping[str, Any], records: Iterable[RunRecord]) -> None:
-        """Write runs that were searched elsewhere, unless they are here."""
-        with self.opened(plan, about):
-            here = {record.key for record in self.records()}
-            for record in records:
-                if record.key not in here:
-                    self.save_finished(record)
-
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         recorded = self.recorded()
         if self._is_dataset_alone:
             # A kill from here on leaves the dataset as the source, until the description is there again.
             self.description.unlink(missing_ok=True)
             for record in self.records():
-                self.save_finished(record)
+                self.save_record(record)
             for rounds in self.rounds().values():
                 self.save_rounds(rounds)
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
@@ -243,16 +235,12 @@ class Store:
         self._forget_times(self.record(run))
         self._path("runs", run.key).unlink()
 
-    def save_finished(self, record: RunRecord) -> None:
-        """Write a finished run, and nothing else."""
-        write_json(self._path("runs", record.key), record)
-
     def save_record(self, record: RunRecord) -> None:
         """Write a finished run, and remove the timings of an earlier winner."""
         # In this order: after a kill in between, the run is done again. The other order would leave a new
         # winner with the timings of the old one.
         self._forget_times(record)
-        self.save_finished(record)
+        write_json(self._path("runs", record.key), record)
 
     # Searches in progress
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
@@ -23,7 +23,6 @@ from abtune.errors import StoreError
 from abtune.files import handling_signals, uninterrupted
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
-from abtune.measure.plan.records import RunRecord
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.store.as_dataset import plan_from_dataset, records_from_dataset
 from abtune.measure.store.store import Store
@@ -125,11 +124,26 @@ def remeasuring_plan(
 
 
 def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[str, Any]) -> None:
-    """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners."""
+    """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners.
+
+    A store of a sweep, or of the winners of another dataset, is refused.
+    """
     records = records_from_dataset(dataset)
     store.check(plan)
-    _require_same_winners(store, about, records)
-    store.adopt(plan, about, records)
+    recorded = store.recorded()
+    if recorded and MEASURED not in recorded:
+        raise StoreError(f"{store.dataset} exists and was not made by abtune measure; give another --out")
+    same = all(recorded.get(name) == about.get(name) for name in ("created", "sources"))
+    # Sweeps that have grown may be merged with other seed numbers than before.
+    winners = {record.key: record.winner for record in records}
+    same &= all(winners.get(one.key, one.winner) == one.winner for one in store.records())
+    if recorded and not same:
+        raise StoreError(f"{store.dataset} has the winners of another dataset; give another --out")
+    with store.opened(plan, about):
+        here = {record.key for record in store.records()}
+        for record in records:
+            if record.key not in here:
+                store.save_record(record)
 
 
 # Attributes that the store writes anew, or that are about timings which are not kept.
@@ -146,19 +160,6 @@ def about_new_timings(dataset: xr.Dataset, device: str, moment: str) -> dict[str
     title = re.sub(r", \d+ shapes?$", "", str(attrs.get("title", "")))
     searched_on = attrs.get(SEARCHED_ON) or hardware(dataset)
     return {**attrs, "title": title, "device": device, MEASURED: moment, SEARCHED_ON: searched_on}
-
-
-def _require_same_winners(store: Store, about: Mapping[str, Any], records: Iterable[RunRecord]) -> None:
-    """Refuse a store of a sweep, or of the winners of another dataset."""
-    recorded = store.recorded()
-    if recorded and MEASURED not in recorded:
-        raise StoreError(f"{store.dataset} exists and was not made by abtune measure; give another --out")
-    same = all(recorded.get(name) == about.get(name) for name in ("created", "sources"))
-    # Sweeps that have grown may be merged with other seed numbers than before.
-    winners = {record.key: record.winner for record in records}
-    same &= all(winners.get(one.key, one.winner) == one.winner for one in store.records())
-    if recorded and not same:
-        raise StoreError(f"{store.dataset} has the winners of another dataset; give another --out")
 
 
 def settle(

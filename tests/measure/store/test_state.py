@@ -98,7 +98,7 @@ def test_a_search_that_goes_on_is_counted_anew(kept: Store, plan: Plan) -> None:
     assert before == {run.key: 2}
     kept.save_history(run, make_history(1e-3, 2e-3, 3e-3), "2026-01-01T00:00:00.000")
     assert kept.trials_in_progress() == {run.key: 3}
-    kept.save_finished(make_record(run))
+    kept.save_record(make_record(run))
     assert kept.trials_in_progress() == {}
 
 
@@ -156,7 +156,7 @@ def test_a_shape_counts_as_measured_once_all_its_winners_are(kept: Store, plan: 
     first, other = (run for run in plan.runs if run.shape == plan.runs[0].shape and run.seed == 0)
     kept.save_rounds(make_rounds(first.shape, make_times(plan.runs[0], plan)))
     assert read_state(kept).measured == 1
-    kept.save_finished(make_record(other if plan.runs[0] == first else first))
+    kept.save_record(make_record(other if plan.runs[0] == first else first))
     assert read_state(kept).measured == 0
 
 
@@ -176,7 +176,7 @@ def test_runs_that_ended_early_leave_no_trials(store: Store) -> None:
 def test_winners_that_are_only_measured_are_all_that_is_planned(store: Store, plan: Plan) -> None:
     """Where nothing is searched, runs that a dataset lacks are not planned."""
     with store.opened(replace(plan, is_searched=False), ABOUT):
-        store.save_finished(make_record(plan.runs[0]))
+        store.save_record(make_record(plan.runs[0]))
     state = read_state(store)
     assert (state.finished, state.planned) == (1, 1)
 
@@ -193,7 +193,7 @@ def test_a_sweep_is_not_done_before_its_transfers(store: Store, plan: Plan) -> N
     """Winners that were timed without transfers wait for them if the sweep has planned some."""
     with store.opened(replace(plan, transfer=True), ABOUT):
         for run in plan.runs:
-            store.save_finished(make_record(run))
+            store.save_record(make_record(run))
         for shape in plan.shapes:
             times = [make_times(run, plan) for run in plan.runs if run.shape == shape]
             store.save_rounds(make_rounds(shape, *times))
