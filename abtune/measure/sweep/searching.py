@@ -85,7 +85,7 @@ class Search:
         proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
         self.session.repeated += proposal.repeated
         longer = history.proposed(
-            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds * proposal.threads
+            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
         )
         # An iteration that finds nothing new is over.
         return longer if longer.pending else longer.tried((), seconds=0.0)

@@ -31,8 +31,7 @@ class Proposal:
 
     candidates: tuple[Candidate, ...]  # to be tried
     cost_model: bytes  # state of the cost model that picked them
-    seconds: float  # duration of the search
-    threads: int  # number of threads that it used
+    seconds: float  # duration of the search, summed over its threads
     repeated: bool  # whether it was made again with MetaSchedule's own postprocessors
 
 
@@ -70,7 +69,7 @@ def propose(
     answer, seconds = in_process(pool, "propose", problem, history, count, rng_seed, threads)
     candidates, cost_model, repeated = answer
     return Proposal(
-        candidates=candidates, cost_model=cost_model, seconds=seconds, threads=threads, repeated=repeated
+        candidates=candidates, cost_model=cost_model, seconds=seconds * threads, repeated=repeated
     )
 
 
