@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from distributed.client import FutureCancelledError
 
-from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord, with_transfers
-from abtune.measure.store.state import mean_boost
+from abtune.measure.store.state import log_latencies, mean_boost
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
@@ -50,23 +50,6 @@ class Clock:
         return self.limit - (time.monotonic() - self._start)
 
 
-@dataclass(slots=True, kw_only=True)
-class Winners:
-    """The winners of a shape."""
-
-    latencies: list[float]  # seconds, by their searches; one for each winner that there is
-    measured: int  # number of winners that were re-measured already
-    awaited: int  # number of runs that are not over
-
-    @property
-    def due(self) -> bool:
-        """Whether to re-measure this shape when time is up, although runs are left."""
-        # Re-measuring includes the old winners, so it would get slower with every session. It is due when the
-        # winners have grown by half, or when all are in.
-        new = len(self.latencies) - self.measured
-        return new > 0 and (2 * new >= self.measured or not self.awaited)
-
-
 class Session:
     """The state that the coroutines of one session share."""
 
@@ -80,46 +63,41 @@ class Session:
         self.repeated = 0  # iterations that were searched twice, as Proposal tells
         measured = store.rounds()
         self.transfer = with_transfers(measured.values(), planned=plan.transfer)
-        self.winners = {
-            shape.label: Winners(
-                latencies=[],
-                measured=len(measured[shape.label].winners) if shape.label in measured else 0,
-                awaited=sum(run.shape == shape and not store.is_finished(run) for run in plan.runs),
-            )
-            for shape in plan.shapes
-        }
-        self._logs: dict[tuple[str, str], list[float]] = {}  # latencies by shape and configuration
-        for record in store.records():
-            if record.shape in self.winners:
-                self._count(record)
+        self._measured = {label: len(rounds.winners) for label, rounds in measured.items()}
+        self._left = Counter(run.shape.label for run in plan.runs if not store.is_finished(run))
+        self._winners = log_latencies(store.records())
 
     @property
     def runs_left(self) -> int:
         """Number of runs that are not over."""
-        return sum(winners.awaited for winners in self.winners.values())
+        return self._left.total()
 
     def note_record(self, record: RunRecord) -> None:
-        """Count a run that is over now."""
-        self.winners[record.shape].awaited -= 1
-        self._count(record)
-        self.progress.tell(self._boost_so_far())
-
-    def _count(self, record: RunRecord) -> None:
-        if record.status is RunStatus.COMPLETE:
-            self.winners[record.shape].latencies.append(record.search_latency)
-            self._logs.setdefault((record.shape, record.config), []).append(math.log(record.search_latency))
-
-    def _boost_so_far(self) -> str:
-        """Return the mean boost over the shapes that have two winners of both; empty without one."""
+        """Count a run that is over now, and tell the mean boost of the shapes with two winners of both."""
+        self._left[record.shape] -= 1
+        for cell, logs in log_latencies([record]).items():
+            self._winners.setdefault(cell, []).extend(logs)
         configs = [config.name for config in self.plan.configs]
-        boost, compared = mean_boost(self._logs, self.winners, configs)
-        if not compared:
-            return ""
-        return f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
+        boost, compared = mean_boost(self._winners, [shape.label for shape in self.plan.shapes], configs)
+        news = f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
+        self.progress.tell(news if compared else "")
+
+    def _latencies(self, label: str) -> list[float]:
+        """Return the seconds of each winner of a shape, by their searches."""
+        cells = [self._winners.get((label, config.name), []) for config in self.plan.configs]
+        return [math.exp(log) for logs in cells for log in logs]
+
+    def is_due(self, label: str) -> bool:
+        """Tell whether to re-measure a shape when time is up, although runs are left."""
+        # Re-measuring includes the old winners, so it would get slower with every session. It is due when the
+        # winners have grown by half, or when all are in.
+        measured = self._measured.get(label, 0)
+        new = len(self._latencies(label)) - measured
+        return new > 0 and (2 * new >= measured or not self._left[label])
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""
-        due = [winners.latencies for winners in self.winners.values() if winners.due]
+        due = [self._latencies(shape.label) for shape in self.plan.shapes if self.is_due(shape.label)]
         # Estimates err, so half as much again. But most of a session is for its searches.
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
 

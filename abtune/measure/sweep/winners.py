@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from abtune.configurations import Configuration
@@ -27,7 +28,8 @@ Prepared: TypeAlias = Built | WinnerTimes
 
 async def measure_all(session: Session) -> None:
     """Re-measure together the winners of every shape that has new ones; shapes without enough time wait."""
-    records = [record for record in session.store.records() if record.shape in session.winners]
+    labels = {shape.label for shape in session.plan.shapes}
+    records = [record for record in session.store.records() if record.shape in labels]
     total = sum(record.status is RunStatus.COMPLETE for record in records)
     measured, stopped = session.store.rounds().values(), session.out_of_time
     left = waiting_winners(records, measured, transfer=session.transfer)
@@ -73,7 +75,7 @@ def _affordable(
     kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer  # of a run; a transfer has about two
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
-        if session.out_of_time and not session.winners[label].due:
+        if session.out_of_time and not session.is_due(label):
             continue
         shapes = [*chosen.values(), records]
         if chosen and kernels * sum(map(len, shapes)) > KERNELS_AT_ONCE:
@@ -130,11 +132,11 @@ async def _measure(
 def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
     """Yield what was built; a transfer that is its winner's very kernel is not timed a second time."""
     kernels = [one for one in built if isinstance(one, Built)]
-    own = {(one.origin, one.seed): library_hash(one.kernels[0]) for one in kernels if one.is_own}
+    own = {(one.times.config, one.times.seed): library_hash(one.kernels[0]) for one in kernels if one.is_own}
     for one in built:
         if isinstance(one, Built) and not one.is_own:
-            winner = own.get((one.origin, one.seed), "")
+            winner = own.get((one.times.origin, one.times.seed), "")
             if {*map(library_hash, one.kernels)} == {winner}:
-                yield one.times(status=TransferStatus.SAME_KERNEL, kernel=winner)
+                yield replace(one.times, status=TransferStatus.SAME_KERNEL, kernel=winner)
                 continue
         yield one

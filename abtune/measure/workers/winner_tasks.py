@@ -36,21 +36,14 @@ T = TypeVar("T")
 class Built:
     """A winner, built by one configuration and ready to be timed."""
 
-    origin: str  # the configuration of the run that it won
-    seed: int
-    config: str  # the configuration that built it: its own, or another one
+    times: WinnerTimes  # whose winner it is, and which configuration built it; without timings so far
     latency: float  # seconds of one call as its search measured it
     kernels: tuple[Kernel, ...]  # variants of it; the fastest is timed. Its own configuration builds one
 
     @property
     def is_own(self) -> bool:
         """Whether the configuration that found the schedule built it."""
-        return self.config == self.origin
-
-    def times(self, **outcome: Any) -> WinnerTimes:
-        """Return its record with the outcome of building and timing it."""
-        origin = "" if self.is_own else self.origin
-        return WinnerTimes(config=self.config, seed=self.seed, origin=origin, **outcome)
+        return not self.times.origin
 
 
 def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
@@ -65,6 +58,7 @@ def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
 def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
     """Return a winner as the configuration of a problem, its own or another, builds it; or its failure."""
     is_own, timeout = problem.config.name == won.config, WINNER_PATIENCE * settings.build_timeout
+    times = WinnerTimes(config=problem.config.name, seed=won.seed, origin="" if is_own else won.config)
     kernels: list[Kernel] = []
     failures: list[str] = []
     with pool.searcher() as slot:
@@ -79,19 +73,12 @@ def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRec
                 kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
             except ChildError as error:
                 failures.append(str(error))
-    built = Built(
-        origin=won.config,
-        seed=won.seed,
-        config=problem.config.name,
-        latency=won.search_latency,
-        kernels=tuple(kernels),
-    )
     if kernels:
-        return built
+        return Built(times=times, latency=won.search_latency, kernels=tuple(kernels))
     if not failures:
-        return built.times(status=TransferStatus.DOES_NOT_FIT)
+        return replace(times, status=TransferStatus.DOES_NOT_FIT)
     failure = f"the winner could not be built again: {failures[0]}" if is_own else failures[0]
-    return built.times(status=TransferStatus.FAILED, failure=failure)
+    return replace(times, status=TransferStatus.FAILED, failure=failure)
 
 
 def time_winners(
@@ -136,14 +123,13 @@ class _Table:
 
     def times(self, *, hashed: bool) -> WinnerTimes:
         """Return all rounds, or the failure; with the hash of the kernel if that is needed."""
+        times = replace(self.built.times, kernel=library_hash(self.kernel) if hashed else "")
         if self.failure:
-            kernel = "" if self.built.is_own else library_hash(self.kernel)
-            return self.built.times(status=TransferStatus.FAILED, kernel=kernel, failure=self.failure)
-        times = self.built.times(latency=self.latency, kernel=library_hash(self.kernel) if hashed else "")
-        if not self.built.is_own:
-            return times
-        states: dict[str, Any] = {name: [getattr(state, name) for state in self.states] for name in STATES}
-        return replace(times, **states)
+            return replace(times, status=TransferStatus.FAILED, failure=self.failure)
+        states: dict[str, Any] = {}
+        if self.built.is_own:
+            states = {name: [getattr(state, name) for state in self.states] for name in STATES}
+        return replace(times, latency=self.latency, **states)
 
 
 @dataclass(frozen=True, slots=True)
