@@ -15,7 +15,7 @@ from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed
-from abtune.measure.workers.winner_tasks import Built, library_hash, rebuild, time_winners
+from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
 from abtune.shapes import parse_shape
 
 # This many built kernels may wait in memory to be measured; one takes a quarter of a megabyte.

@@ -19,7 +19,7 @@ from tvm_samples import (
 from abtune.configurations import RANDOM, VECTOR_TILES, Configuration
 from abtune.errors import InputError, TargetError
 from abtune.measure.plan.records import History
-from abtune.measure.workers.winner_tasks import ERROR_LIMIT
+from abtune.measure.workers.tasks import ERROR_LIMIT
 from abtune.traces import read_trace
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs

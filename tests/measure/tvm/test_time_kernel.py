@@ -17,7 +17,7 @@ from tvm_samples import (
 from abtune.configurations import RANDOM
 from abtune.measure.plan.problem import Timing
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.workers.winner_tasks import ERROR_LIMIT
+from abtune.measure.workers.tasks import ERROR_LIMIT
 from abtune.shapes import Gemm
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
