@@ -14,7 +14,9 @@ from abtune.errors import DatasetError
 from abtune.ingest.sources import import_command, run_command
 from abtune.ingest.tables import (
     FIELDS,
+    FLOPS,
     ONLY_QUOTIENTS,
+    PER_SECOND,
     SHAPES,
     csv_rows,
     delimiter_of,
@@ -24,7 +26,6 @@ from abtune.ingest.tables import (
     quotients,
 )
 from abtune.ingest.texts import read_beginning
-from abtune.ingest.units import FLOPS, PER_SECOND
 from abtune.text import listed, shell_path, shortened
 
 # How files that cannot be used begin, as they are or without blanks, and what to do.

@@ -26,8 +26,14 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.tables import (
     FIELDS,
+    FLOPS,
+    LONGEST_CELL,
+    MISSING,
     ONLY_QUOTIENTS,
+    PER_SECOND,
     SHAPES,
+    UNITS,
+    Heading,
     check_names,
     csv_rows,
     fits,
@@ -35,20 +41,12 @@ from abtune.ingest.tables import (
     listed_columns,
     no_unit,
     quotients,
-    time_columns,
-)
-from abtune.ingest.texts import naming, read_text
-from abtune.ingest.units import (
-    FLOPS,
-    LONGEST_CELL,
-    MISSING,
-    PER_SECOND,
-    UNITS,
-    Heading,
     read_heading,
     read_number,
+    time_columns,
     unit_named,
 )
+from abtune.ingest.texts import naming, read_text
 from abtune.shapes import Shape, parse_shape, shape_values
 from abtune.text import shortened, to_number
 

@@ -1,17 +1,137 @@
-"""Tables from elsewhere: the rows of CSV, and what a column holds by its name or by what it follows from."""
+"""Tables from elsewhere: headings, units and numbers, rows of CSV, and what a column holds.
+
+A unit is known exactly or refused: a wrong one turns a gain into a loss.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading
 from abtune.text import shortened, to_number
+
+# How many of a unit make a second. They are whole numbers, so that a division rounds only once.
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+# Operations per second in a unit.
+FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
+UNITS = (*PER_SECOND, *FLOPS)
+# Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
+_MARKS_FAILURE = 1e9
+# A longer text is no cell of a table that people read, and no number.
+LONGEST_CELL = 4_096
+# What stands in a cell without a number.
+MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+
+# Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
+_TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
+_SPELLED = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
+    **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
+}
+# A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
+# part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
+_PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
+_MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
+# Words that say that a column holds something else than one measured value in a known unit: other units,
+# rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
+# needs --unit.
+_OTHER = re.compile(
+    "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
+    "rates?|speed|bandwidth|fps|hz|it|iter(ation)?s?|ops?|tokens?|images?|imgs?|samples?|frames?|requests?|queries|[kmg]b|per|(geo)?mean|median|average|avg|"
+    "std(dev)?|stdev|variance|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
+    "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What the heading of a column says."""
+
+    name: str  # without its unit
+    unit: str  # one of :data:`UNITS`, ``%``, or empty if the heading names no unit
+
+
+def unit_named(text: str) -> str:
+    """Return the unit that a text names exactly; empty for any other text."""
+    return _TIMES.get(text) or _SPELLED.get(text.casefold(), "")
+
+
+def read_heading(cell: str, known: Sequence[str]) -> Heading:
+    """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
+    if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
+        return Heading(name="time", unit=unit_named(cell))
+    name, unit = _split(cell)
+    words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
+    fits = unit in known if unit else _is_plain(name)
+    if not any(words) or not fits or any(map(_OTHER.fullmatch, words)) or any(map(unit_named, words)):
+        units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
+        rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
+        remedy = "rename the column, or name it without a unit and give --unit"
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
+    return Heading(name=name, unit=unit)
+
+
+def _split(cell: str) -> tuple[str, str]:
+    """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
+    for opening, closing in ("()", "[]"):
+        if cell.endswith(closing):
+            name, _, unit = cell[:-1].rpartition(opening)
+            unit = unit.strip()
+            known = unit if unit == "%" else unit_named(unit)
+            return (name.strip(), known) if known else ("", "")
+    name, _, suffix = cell.rpartition("_")
+    unit = unit_named(suffix) if name else ""
+    return (name, unit) if unit else (cell, "")
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name has no mark that could be part of a ratio, a rate or a unit."""
+    return all(
+        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
+    )
+
+
+def read_number(text: str, remedy: str = "") -> float:
+    """Return the number that a text writes in decimal digits; else raise an error that ends in ``remedy``."""
+    try:
+        return to_number(text)
+    except ValueError:
+        raise DatasetError(f"{shortened(text)!r} is not a number{remedy}") from None
+
+
+def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
+    """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
+    try:
+        number = value if isinstance(value, float) else to_number(str(value))
+    except ValueError:
+        plain = "write digits and a decimal point alone, such as 1234.5"
+        remedy = plain if set(str(value)) & set(",0123456789") else failed
+        raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
+    seconds = number / PER_SECOND[unit]
+    if not 1e-30 <= seconds < math.inf:
+        raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")
+    if seconds >= _MARKS_FAILURE:
+        raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
+    return seconds
+
+
+def all_seconds(values: Any, unit: str, where: str) -> tuple[float, ...]:
+    """Return a list of times, such as JSON has, in seconds."""
+    if not isinstance(values, list) or not values:
+        raise DatasetError(f"{where}: is not a list of times")
+    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
+
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
@@ -27,7 +147,7 @@ ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Sha
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
 # The names of a column of times that needs no --columns.
-_TIMES = ("time", "latency", "duration")
+_TIME_NAMES = ("time", "latency", "duration")
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -88,7 +208,7 @@ def time_columns(row: Sequence[str]) -> list[int]:
     times = []
     for index, cell in enumerate(row):
         with contextlib.suppress(InputError):
-            if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIMES:
+            if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIME_NAMES:
                 times.append(index)
     return times
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.tables import csv_rows
+from abtune.ingest.tables import csv_rows, read_number
 from abtune.ingest.texts import naming, parse_json, read_text
-from abtune.ingest.units import read_number
 from abtune.text import shortened
 
 _HEADER = ("label", "shape")

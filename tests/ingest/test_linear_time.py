@@ -16,10 +16,10 @@ import pytest
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
 from abtune.ingest.published import parse_published
-from abtune.ingest.searches.log_tasks import Line, read_tasks
+from abtune.ingest.searches.logs import Line, read_tasks
+from abtune.ingest.tables import UNITS, read_heading
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.printed import read_printed
-from abtune.ingest.units import UNITS, read_heading
 from abtune.text import to_number
 
 PATH = Path("x")

@@ -7,15 +7,200 @@ trial; where both are there, they have to agree.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
-from abtune.ingest.searches.searches import Search, fastest, import_searches
+from abtune.ingest.searches.searches import Search, Trial, fastest, import_searches
 from abtune.ingest.sources import Source, check_new
+from abtune.ingest.tables import read_number
 from abtune.ingest.texts import naming, read_text, reading
+from abtune.text import shortened
+
+# Every repetition has a limit, so that the search takes time linear in the length of a line.
+_TRIAL = re.compile(
+    r"\[Task #(?P<id>\d{1,9}): (?P<task>[^\[\]]{1,400})\] Trial #(?P<number>\d{1,9}): "
+    r"(?:GFLOPs: \S{1,60}\. Time: (?P<time>\S{1,60}) (?P<unit>us|ms)\.|Error in (?P<error>building|running))",
+    re.ASCII,
+)
+_INITIALIZING = re.compile(r"Initializing Task #(?P<id>\d{1,9}): ", re.ASCII)
+# Versions before 0.10 print no table after this line.
+_FINISHED = re.compile(r"Task #(?P<id>\d{1,9}) has finished\. Remaining task", re.ASCII)
+_BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)", re.ASCII)
+_HEADING = ("id", "name", "flop", "weight")
+_ONE_RUN = "one log holds one run: split it where the second run begins, or give the right file"
+_MICROSECOND = {"us": 1e-6, "ms": 1e-3}
+# The number of trials in a table. More than seven digits are damage, and would fill the memory.
+_TRIALS = re.compile(r"[0-9]{1,7}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line and where it is."""
+
+    file: Path
+    number: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        return f"{self.file}: line {self.number}"
+
+
+@dataclass(slots=True)
+class Task:
+    """What a log says of one task, as it is read."""
+
+    name: str
+    flop: float = math.nan  # NaN before the first row of the table
+    done: bool = True
+    trials: list[Trial] = field(default_factory=list)  # one for each line about a trial
+    # By the table, which tells only the best time after each batch: the last trial of the batch has it.
+    told: list[Trial] = field(default_factory=list)
+    best: float = math.nan  # seconds, by the last row of the table
+    sizes: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name and, if they are known, the sizes of its arguments."""
+        return f"{self.name}({self.sizes})" if self.sizes else self.name
+
+
+def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
+    """Return what the lines say of each task, by its number in the search."""
+    tasks: dict[str, Task] = {}
+    sizes: dict[tuple[str, str], str] = {}
+    columns: list[str] | None = None
+    current = ""  # number of the task whose module is printed, if that is known
+    for index, line in enumerate(lines):
+        # Another file begins here. Tables and modules end with their file.
+        if line.number == 1:
+            columns, current = None, ""
+        if line.text.startswith("Total trials:"):  # below the last row of a table
+            columns = None
+        if match := _TRIAL.search(line.text):
+            current = match["id"]
+            after = lines[index + 1].text if index + 1 < len(lines) else ""
+            with naming(line.where):
+                _add_trial(_task(tasks, current, match["task"]), match, after)
+            continue
+        cells = [cell.strip() for cell in line.text.split("|")]
+        if _is_heading(cells):
+            columns = [cell.casefold() for cell in cells]
+        elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
+            row = dict(zip(columns, cells, strict=True))
+            with naming(line.where):
+                _add_state(_task(tasks, row["id"], row["name"]), row)
+        # Left out, this row would lose a shape without a word.
+        elif columns and len(cells) > len(columns) // 2:
+            broken = "is no row of the table above it; other output runs through the log"
+            remedy = "give the logs in work_dir, or its database: abtune import databases"
+            raise DatasetError(f"{line.where}: {broken}; {remedy}")
+        elif match := _INITIALIZING.search(line.text):
+            current = match["id"]
+        elif (match := _FINISHED.search(line.text)) and match["id"] in tasks:
+            tasks[match["id"]].done = True
+        elif signature := _signature(line.text):
+            sizes.setdefault((current, signature[0]), signature[1])
+    return _with_sizes(tasks, sizes)
+
+
+def is_of_a_log(text: str) -> bool:
+    """Return whether a line reports a trial, or is the heading of a table of tasks."""
+    return _TRIAL.search(text) is not None or _is_heading([cell.strip() for cell in text.split("|", 4)])
+
+
+def _is_heading(cells: Sequence[str]) -> bool:
+    return tuple(cell.casefold() for cell in cells[: len(_HEADING)]) == _HEADING
+
+
+def _task(tasks: dict[str, Task], number: str, name: str) -> Task:
+    task = tasks.setdefault(number, Task(name=name))
+    if task.name != name:
+        raise DatasetError(f"task {number} is {name} here and {task.name} above; {_ONE_RUN}")
+    return task
+
+
+def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str]) -> dict[str, Task]:
+    """Return the tasks that have a result, each with the sizes of its arguments if they are known."""
+    known = {number: task for number, task in tasks.items() if task.trials or task.told or task.flop > 0}
+    names = Counter(task.name for task in known.values())
+    for number, task in known.items():
+        alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
+        task.sizes = sizes.get((number, task.name), alone)
+    # Tasks of one name are told apart by the sizes of all of them, or not at all.
+    unsized = {task.name for task in known.values() if not task.sizes}
+    for task in known.values():
+        task.sizes = "" if task.name in unsized else task.sizes
+    return known
+
+
+def _signature(text: str) -> tuple[str, str] | None:
+    """Return the name of a printed function and the sizes of its buffers; None for any other line."""
+    stripped = text.lstrip(" ")
+    name, _, rest = stripped.removeprefix("def ").partition("(")
+    arguments = rest[: rest.rfind(")") + 1]
+    if stripped in {text, name} or not stripped.startswith("def ") or "T.Buffer" not in arguments:
+        return None
+    sizes = [re.findall(r"\d+", match["size"], re.ASCII) for match in _BUFFER.finditer(arguments)]
+    return name, ",".join("x".join(extents) for extents in sizes)
+
+
+def _add_trial(task: Task, match: re.Match[str], after: str) -> None:
+    number = int(match["number"])
+    if number != len(task.trials) + 1:
+        follows = f"trial {number} of {match['task']} follows trial {len(task.trials)}"
+        raise DatasetError(f"{follows}; {_ONE_RUN}")
+    status, seconds = TrialStatus.OK, math.nan
+    if not match["error"]:
+        seconds = _positive(match["time"]) * _MICROSECOND[match["unit"]]
+    # TVM writes the reason of an error into the line below.
+    elif "Timeout, killed after" in after:
+        status = TrialStatus.TIMED_OUT
+    else:
+        status = TrialStatus.BUILD_FAILED if match["error"] == "building" else TrialStatus.RUN_FAILED
+    task.trials.append((status, seconds))
+
+
+def _add_state(task: Task, row: dict[str, str]) -> None:
+    """Add a row of the table, which has to follow from the one before it."""
+    ended = row.get("done", row.get("terminated"))  # older versions say terminated
+    if ended is None or not row.keys() >= {"latency (us)", "flop", "trials"}:
+        remedy = "give the whole log, or the database in its work_dir: abtune import databases"
+        raise DatasetError(
+            f"the table lacks one of the columns FLOP, Latency (us), Trials and Done; {remedy}"
+        )
+    latency, trials = row["latency (us)"], row["trials"]
+    if not _TRIALS.fullmatch(trials):
+        raise DatasetError(f"{shortened(trials)!r} is not a number of trials")
+    new = int(trials) - len(task.told)
+    seconds = math.nan if latency == "N/A" else _positive(latency) * 1e-6
+    operations, done = _positive(row["flop"]), ended == "Y"
+    is_first = math.isnan(task.flop)
+    follows = is_first or (operations == task.flop and done >= task.done)
+    # A time that was known cannot become unknown, and there is none before the first trial.
+    improves = seconds <= task.best if task.best > 0 else math.isnan(seconds) or int(trials) > 0
+    if new < 0 or not follows or not improves:
+        row_says = f"{trials} trials, latency {latency} and {row['flop']} operations"
+        raise DatasetError(f"task {task.name}: {row_says} cannot follow the row above it; {_ONE_RUN}")
+    task.done, task.flop = done, operations
+    task.told += [(TrialStatus.UNKNOWN, math.nan)] * new
+    if not (math.isnan(seconds) or seconds >= task.best):
+        task.told[-1] = TrialStatus.OK, seconds
+    task.best = seconds
+
+
+def _positive(text: str) -> float:
+    number = read_number(text)
+    if not 0 < number < math.inf:
+        raise DatasetError(f"{text} is not a positive number")
+    return number
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:

@@ -11,6 +11,9 @@ from typing import TypeAlias
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.tables import (
     FIELDS,
+    LONGEST_CELL,
+    MISSING,
+    PER_SECOND,
     SHAPES,
     check_names,
     csv_rows,
@@ -20,11 +23,13 @@ from abtune.ingest.tables import (
     listed_columns,
     no_unit,
     quotients,
+    read_heading,
     time_columns,
+    to_seconds,
+    unit_named,
 )
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.

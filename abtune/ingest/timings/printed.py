@@ -12,8 +12,8 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from abtune.errors import DatasetError
+from abtune.ingest.tables import to_seconds
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import to_seconds
 from abtune.text import shortened
 
 _RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
