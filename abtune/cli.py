@@ -36,8 +36,8 @@ COMMANDS: Mapping[str, str] = {
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.power:calibrate",
     "import": "abtune.commands.importing:import_",
-    "merge": "abtune.commands.datasets:merge",
-    "datasets": "abtune.commands.datasets:datasets",
+    "merge": "abtune.commands.importing:merge",
+    "datasets": "abtune.commands.importing:datasets",
     "doctor": "abtune.commands.doctor:doctor",
     "completion": "abtune.commands.doctor:completion",
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
+from abtune.commands.common.options import out_option, target_option
 from abtune.commands.common.output import Destination, report_options
-from abtune.commands.common.workplace_options import out_option, target_option
 from abtune.text import NOTHING, count
 
 if TYPE_CHECKING:

@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import count_option, dataset_names, open_several
-from abtune.commands.common.output import emit, interrupted
-from abtune.commands.common.workplace_options import (
+from abtune.commands.common.options import (
+    count_option,
+    dataset_names,
+    open_several,
     target_option,
     time_limit_option,
     workplace_of,
     workplace_options,
 )
+from abtune.commands.common.output import emit, interrupted, progress_for
+from abtune.errors import StoreError
+from abtune.files import same_file
+from abtune.text import count, listed, shell_path
 
 if TYPE_CHECKING:
     from abtune.measure.store.store import Store
@@ -67,16 +72,12 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     Several sweeps become one dataset, as with abtune merge. They may have searched on different machines,
     because all their winners are timed on this one.
     """
-    from abtune.commands.common.output import progress_for
     from abtune.configurations import find_configuration
     from abtune.dataset.merge import about_new_seeds, merge_datasets
-    from abtune.errors import StoreError
-    from abtune.files import same_file
     from abtune.measure.plan.workplace import require_kind
     from abtune.measure.store.as_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import about_new_timings, adopt_winners, remeasuring_plan, sweep
-    from abtune.text import listed
 
     end = time.monotonic() + (options["time_limit"] or math.inf)
     if any(same_file(Path(name), out) for name in datasets):
@@ -107,8 +108,6 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
 
 def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> Iterator[str]:
     """Yield what was measured, notes about it, the outcome of the transfers, and what to do next."""
-    from abtune.text import count, shell_path
-
     measured = store.rounds()
     shapes = outcome.dataset.sizes["shape"]
     yield done if not outcome.stopped else f"{done}: {len(measured)} of {count(shapes, 'shape')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from abtune.commands.common.options import (
 from abtune.commands.common.output import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(

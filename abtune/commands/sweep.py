@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import shlex
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import fields
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import count_option, rng_seed_option, split_commas
-from abtune.commands.common.output import emit, interrupted, remark
-from abtune.commands.common.workplace_options import (
+from abtune.commands.common.options import (
+    WORKPLACE,
+    count_option,
     out_option,
+    rng_seed_option,
+    split_commas,
     target_option,
     time_limit_option,
     workplace_of,
     workplace_options,
 )
+from abtune.commands.common.output import emit, interrupted, progress_for, remark
 from abtune.measure.plan import defaults
-from abtune.text import shell_path
+from abtune.text import count, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.workplace import Workplace
+    from abtune.measure.plan.workplace import TargetFacts, Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
     from abtune.stats.testing.design import Look
@@ -103,10 +109,10 @@ def sweep(**options: Any) -> int:
     against NumPy. All goes into one netCDF dataset for abtune analyze. A sweep that was stopped goes on with
     the same command, and loses nothing but the search iterations in flight.
     """
-    from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import require_design
+    from abtune.measure.tvm.cuda.nvrtc import why_no_gpu
     from abtune.stats.testing.design import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
@@ -117,7 +123,9 @@ def sweep(**options: Any) -> int:
     plan, store = request.plan_for(workplace.facts), Store(options["out"])
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
-    _say_why_no_gpu(options["target"], workplace)
+    here = not workplace.facts.remote and not workplace.scheduler
+    if options["target"] == "auto" and workplace.facts.kind != "cuda" and here:
+        emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
     emit(f"{plan_words(plan, workplace, store, dropped)}\n")
     if options["dry_run"]:
@@ -131,22 +139,10 @@ def sweep(**options: Any) -> int:
     return 0
 
 
-def _say_why_no_gpu(target: str, workplace: Workplace) -> None:
-    """Say why this machine's CPU is tuned if the user did not choose it."""
-    from abtune.measure.tvm.cuda.nvrtc import why_no_gpu
-
-    facts = workplace.facts
-    here = not facts.remote and not workplace.scheduler
-    if target == "auto" and facts.kind != "cuda" and here:
-        emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
-
-
 def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, options: Mapping[str, Any], end: float
 ) -> Outcome:
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
-    from abtune.commands.common.output import progress_for
-    from abtune.commands.common.sweep_words import session_facts
     from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
     from abtune.stats.testing.design import LOOKS
@@ -185,3 +181,150 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
     dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
     return goes_on([row for row in rows if row.shape not in dropped])
+
+
+# MetaSchedule's cost model predicts at random in the first iterations.
+_FEW_GUIDED = 2
+
+
+def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence[str]) -> str:
+    """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
+    from abtune.measure.plan.plan import estimate
+
+    facts, settings = workplace.facts, plan.settings
+    left = replace(plan, shapes=tuple(shape for shape in plan.shapes if shape.label not in dropped))
+    cost = estimate(left, workplace, store.records(), [*store.rounds().values()])
+    devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
+    basis = "from a short trial of this machine" if facts.rate else "a rough guess"
+    if cost.from_runs:
+        basis = f"from {count(cost.from_runs, 'finished run')}"
+    searchers, cost_time = count(workplace.cores, "core"), span(cost.seconds)
+    if workplace.scheduler:
+        searchers, cost_time = (
+            f"the workers of {workplace.scheduler}",
+            f"{span(cost.core_seconds)} of one core",
+        )
+    noisy = "; timings of this CPU will be noisy" if facts.shares_cores else ""
+    lines = {
+        "target": f"{facts.kind}: {devices}, searched by {searchers}",
+        "compare": f"{plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
+        "runs": f"{count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
+        f" = {len(plan.runs)}, {cost.runs} left",
+        "a run": f"{settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
+        "share": f"{settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
+        "partner, which is the search of the same seed",
+        "dropped": f"{count(len(dropped), 'shape')}: {', '.join(dropped)}",
+        "cost": f"about {cost_time} ({basis})",
+        "busy": f"in the last minute {workplace.load:.1f} processes wanted these "
+        f"{count(workplace.cores, 'core')}; searches give way to them{noisy}",
+    }
+    said = {"share": settings.is_shared, "dropped": bool(dropped), "busy": workplace.is_busy}
+    return "\n".join(f"{name:<10}{words}" for name, words in lines.items() if said.get(name, True))
+
+
+def _guided(plan: Plan) -> str:
+    """Return how many iterations the cost model guides; fewer than two are mostly luck."""
+    settings = plan.settings
+    if all(config.strategy != "evolutionary" for config in plan.configs):
+        return ""
+    if settings.guided >= _FEW_GUIDED:
+        return f", {settings.guided} of them guided by the cost model"
+    few = settings.guided or "none"
+    enough = settings.trials_with(_FEW_GUIDED)
+    return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
+
+
+def power_words(plan: Plan, *, until_settled: bool) -> str:
+    """Return the shapes of a plan, and whether its design can find any single difference."""
+    from abtune.measure.sweep.run_sweep import looks_of
+    from abtune.stats.splits import RESAMPLES
+    from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
+    from abtune.stats.testing.difference_tests import default_correction
+
+    seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
+    looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
+    reachable = smallest_p(seeds, seeds, paired=paired)
+    correction = default_correction(paired=paired, looks=until_settled)
+    needed = correction.resolution(looks[-1].alpha, family)
+    unit, each = ("pair", "") if paired else ("seed", " per configuration")
+    lines = ["", *(shape.label for shape in plan.shapes), ""]
+    if until_settled:
+        shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
+        first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
+        lines += [
+            f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
+            f"{shares} {unit}s{each}.",
+            f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
+            f"{len(plan.runs)} runs.",
+        ]
+    level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
+    lines += [
+        f"With {count(seeds, unit)}{each} the exact test reaches p = {reachable:.2g} at best.",
+        f"The correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
+    ]
+    if reachable <= needed:
+        return "\n".join([*lines, "This design can succeed."])
+    enough = fewest_seeds(smallest=needed, paired=paired)
+    most = most_exact(paired=paired)
+    # Beyond the largest exact test, p is the share of random splits, and has a floor.
+    more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
+    remedies = [f"--seeds {enough} {more}"] if enough <= most else []
+    if needed < looks[-1].alpha:  # it depends on the number of shapes
+        remedies.append("fewer shapes")
+    return "\n".join(
+        [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
+    )
+
+
+def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
+    """Return how many runs are done, how many failed and why, and why the session stopped."""
+    from abtune.dataset.schema import RunStatus
+
+    labels = [shape.label for shape in plan.shapes]
+    has = {"shape": outcome.dataset["shape"].isin(labels), "seed": outcome.dataset["seed"].isin(plan.seeds)}
+    own = outcome.dataset.isel({name: mask.values for name, mask in has.items()})
+    failed = int((own["run_status"].values == RunStatus.FAILED).sum())
+    note = f", {failed} failed (see variable 'failure')" if failed else ""
+    lines = [f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}"]
+    if failed:
+        reasons = Counter(str(reason) for reason in own["failure"].values.ravel() if reason)
+        reason, number = reasons.most_common(1)[0]
+        lines.append(f"{number} of the failures: {reason}")
+    if outcome.repeated:
+        lines.append(
+            "searched twice, because a schedule was not refused early: "
+            f"{count(outcome.repeated, 'iteration')}; please report this"
+        )
+    if outcome.stopped:
+        lines.append(f"stopped by {outcome.stopped}; the same command goes on")
+    return "\n".join(lines)
+
+
+# These options do not change what a sweep does.
+_CIRCUMSTANCES = ("out", "time_limit", *WORKPLACE)
+
+
+def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about this session for the dataset's attributes."""
+    from abtune.version import __version__
+
+    return {
+        "title": f"{plan.configs[1].name} against {plan.configs[0].name}",
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": _command(options),
+        "device": facts.devices[0],
+        "target": facts.target,
+        "abtune_version": __version__,
+        **{f"{name}_version": version for name, version in facts.versions.items()},
+    }
+
+
+def _command(options: Mapping[str, Any]) -> str:
+    """Return the command of this session, without the circumstances."""
+    # Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
+    words = ["abtune", "sweep"]
+    for name, value in options.items():
+        if name not in _CIRCUMSTANCES and value not in (None, (), False, ""):
+            text = ",".join(value) if isinstance(value, tuple) else value
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={text}"))
+    return shlex.join(words)
