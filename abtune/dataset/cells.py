@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from abtune.dataset.build import add_variables, make_dataset
-from abtune.dataset.schema import VARIABLES
+from abtune.dataset.schema import RUN, VARIABLES
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,38 +19,35 @@ if TYPE_CHECKING:
 # The label of a shape, the name of a configuration, and the number of a seed.
 Cell: TypeAlias = tuple[str, str, int]
 
-# The most values that an import puts into one array; 1 GiB.
+# The most values that an import or a merger puts into one array; 1 GiB.
 MOST_VALUES = 2**27
 _DTYPES: Mapping[str, str] = {"f": "float64", "i": "int8", "U": "object", "M": "datetime64[ms]"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axes:
-    """The axes of a dataset, in order, and the least lengths of ``round``, ``repeat`` and ``trial``."""
-
-    shapes: Sequence[str]
-    configs: Sequence[str]
-    seeds: Sequence[int]
-    lengths: Mapping[str, int]
+def axes_of(cells: Iterable[Cell]) -> dict[str, list[Any]]:
+    """Return the labels of runs by axis: shapes and configurations as they come, seeds in order."""
+    shapes, configs, seeds = (list(dict.fromkeys(labels)) for labels in zip(*cells, strict=True))
+    return {"shape": shapes, "config": configs, "seed": sorted(seeds)}
 
 
 def dataset_from_cells(
     cells: Mapping[Cell, Mapping[str, Any]],
-    axes: Axes,
+    axes: Mapping[str, Sequence[Any]],
     *,
-    variables: Iterable[str],
+    variables: Iterable[str] = (),
     shape_values: Mapping[str, Sequence[Any]],
     attrs: Mapping[str, Any],
+    least: Mapping[str, int] | None = None,
 ) -> xr.Dataset:
-    """Return a valid dataset with the values of many runs."""
+    """Return a valid dataset with the values of many runs; ``least`` has the least lengths of other axes."""
     names = list(dict.fromkeys(("latency", "run_status", *variables)))
-    lengths = {"round": 1, "repeat": 1, "trial": 0, **axes.lengths}
-    arrays = padded(names, cells, (axes.shapes, axes.configs, axes.seeds), lengths)
+    labels = [axes[axis] for axis in RUN]
+    arrays = padded(names, cells, labels, {"round": 1, "repeat": 1, "trial": 0, **(least or {})})
     dataset = make_dataset(
         arrays.pop("latency"),
-        shapes=axes.shapes,
-        configs=axes.configs,
-        seeds=axes.seeds,
+        shapes=axes["shape"],
+        configs=axes["config"],
+        seeds=axes["seed"],
         workloads=shape_values.get("workload"),
         run_status=arrays.pop("run_status"),
         attrs=attrs,

@@ -13,14 +13,13 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
+from abtune.dataset.cells import MOST_VALUES
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, decoded, parsed
 from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
-# Values that one variable of the result may have; 1 GiB.
-_MOST = 2**27
 _MORE = ("round", "repeat", "trial")
 _Attrs: TypeAlias = Mapping[str, Any]
 
@@ -61,7 +60,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
     for name in ("run_status", *of_runs):  # the union has room for every shape with every seed
         size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
-        if size > _MOST:
+        if size > MOST_VALUES:
             raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
     present = {
         name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()

@@ -9,18 +9,18 @@ import pytest
 import xarray as xr
 
 import abtune
-from abtune.dataset.cells import Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 
-AXES = Axes(shapes=["one", "two"], configs=["old", "new"], seeds=[3, 5], lengths={})
+AXES = {"shape": ["one", "two"], "config": ["old", "new"], "seed": [3, 5]}
 FIRST, SECOND = ("one", "old", 3), ("two", "new", 5)
 VARIABLES = ("search_latency", "started", "winner", "trial_latency", "trial_status", "sm_clock")
 
 
-def build(cells: dict[Cell, dict[str, Any]], axes: Axes = AXES, **changes: Any) -> xr.Dataset:
+def build(cells: dict[Cell, dict[str, Any]], **changes: Any) -> xr.Dataset:
     arguments = {"variables": VARIABLES, "shape_values": {}, "attrs": {}, **changes}
-    return dataset_from_cells(cells, axes, **arguments)
+    return dataset_from_cells(cells, AXES, **arguments)
 
 
 def test_every_value_is_in_its_cell() -> None:
@@ -58,8 +58,8 @@ def test_short_values_are_padded_to_the_longest() -> None:
     """Each axis is as long as the longest value, or as the least length that was asked for."""
     trials = {"trial_latency": [1.0], "trial_status": [TrialStatus.OK]}
     longer = {"trial_latency": [1.0, 2.0], "trial_status": [TrialStatus.OK, TrialStatus.TIMED_OUT]}
-    axes = Axes(shapes=AXES.shapes, configs=AXES.configs, seeds=AXES.seeds, lengths={"round": 3, "repeat": 2})
-    dataset = build({FIRST: {**trials, "latency": [[1.0]]}, SECOND: longer}, axes)
+    least = {"round": 3, "repeat": 2}
+    dataset = build({FIRST: {**trials, "latency": [[1.0]]}, SECOND: longer}, least=least)
     assert {dim: dataset.sizes[dim] for dim in ("round", "repeat", "trial")} == {
         "round": 3,
         "repeat": 2,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import xarray as xr
 
-from abtune.dataset.cells import MOST_VALUES, Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported
@@ -68,9 +68,8 @@ def import_searches(
             if search.flop != above.flop and not math.isnan(search.flop + above.flop):
                 both = f"{label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
                 raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
-    configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
-    longest = max(len(search.trials) for search in cells.values())
-    number = len(first) * len(configs) * len(seeds)
+    axes = axes_of(cells)
+    longest, number = max(len(search.trials) for search in cells.values()), math.prod(map(len, axes.values()))
     if longest * number > MOST_VALUES:
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
@@ -78,7 +77,7 @@ def import_searches(
     shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
     dataset = dataset_from_cells(
         {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
-        Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
+        axes,
         variables=values,
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
         attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},

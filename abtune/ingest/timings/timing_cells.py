@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.cells import MOST_VALUES, Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
@@ -205,11 +205,11 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.Dataset:
     """Return the dataset of the cells; refuse an array that would be too large."""
-    shapes = list(dict.fromkeys(shape for shape, _, _ in rounds))
-    configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in rounds]))
     recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
-    seeds = sorted({seed for _, _, seed in rounds})
-    sizes = {"shape": len(shapes), "configuration": len(configs), "seed": len(seeds)}
+    axes = axes_of(rounds)
+    axes["config"] = list(dict.fromkeys([s.config for s in sources if s.config] + axes["config"]))
+    words = {"shape": "shape", "config": "configuration", "seed": "seed"}
+    sizes = {word: len(axes[axis]) for axis, word in words.items()}
     sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
     sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
     values = math.prod(sizes.values())
@@ -222,9 +222,8 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
         )
     return dataset_from_cells(
         {key: _values(cell) for key, cell in rounds.items()},
-        Axes(shapes=shapes, configs=configs, seeds=seeds, lengths={}),
-        variables=(),
-        shape_values=shape_values(list(map(shape_named, shapes))),
+        axes,
+        shape_values=shape_values(list(map(shape_named, axes["shape"]))),
         attrs={
             "title": "imported timings",
             "latency_source": "timings",

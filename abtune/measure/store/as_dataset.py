@@ -14,7 +14,7 @@ import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
 from abtune.dataset.build import add_variables
-from abtune.dataset.cells import Axes, Cell, dataset_from_cells, padded
+from abtune.dataset.cells import Cell, dataset_from_cells, padded
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -228,7 +228,12 @@ def records_to_dataset(
     plan: Plan, records: Sequence[RunRecord], rounds: Iterable[Rounds], attrs: Mapping[str, Any]
 ) -> xr.Dataset:
     """Return the dataset of runs and re-measurements; runs of the plan that are not there are missing."""
-    axes = _axes(plan, records)
+    labels = [shape.label for shape in plan.shapes] + [record.shape for record in records]
+    axes: dict[str, Sequence[Any]] = {
+        "shape": list(dict.fromkeys(labels)),
+        "config": [config.name for config in plan.configs],
+        "seed": sorted({*plan.seeds, *(record.seed for record in records)}),
+    }
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
@@ -237,26 +242,17 @@ def records_to_dataset(
     for measured in measured_shapes:
         for winner in measured.winners:
             cells[measured.shape, winner.config, winner.seed] |= _values_of_winner(measured, winner)
-    shapes = [parse_shape(label) for label in axes.shapes]
+    shapes = [parse_shape(label) for label in axes["shape"]]
     shared = plan.settings.is_shared
     dataset = dataset_from_cells(
         cells,
         axes,
+        least={"round": plan.settings.rounds, "repeat": plan.settings.repeats},
         variables=(*_OF_RUN, *_OF_TRIALS, *STATES, *["trial_origin"] * shared),
         shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
         attrs={**attrs, DESIGN: SeedDesign.SHARED.value} if shared else attrs,
     )
     return _add_transfers(dataset, measured_shapes)
-
-
-def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
-    labels = [shape.label for shape in plan.shapes] + [record.shape for record in records]
-    return Axes(
-        shapes=list(dict.fromkeys(labels)),
-        configs=[config.name for config in plan.configs],
-        seeds=sorted({*plan.seeds, *(record.seed for record in records)}),
-        lengths={"round": plan.settings.rounds, "repeat": plan.settings.repeats},
-    )
 
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
