@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,11 +16,12 @@ from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.cells import MOST_VALUES
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, decoded, parsed
-from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of
+from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of, is_paired
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
 _MORE = ("round", "repeat", "trial")
+_PAIR = ("shape", "seed")
 _Attrs: TypeAlias = Mapping[str, Any]
 
 # Attributes that say what the numbers are: the same everywhere, or missing everywhere.
@@ -55,7 +56,12 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
         for name, dataset in named.items()
     }
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
-    axes = _union_of_axes(named.values())
+    axes: dict[str, Sequence[Any]] = {
+        axis: list(dict.fromkeys(label for one in named.values() for label in one[axis].values.tolist()))
+        for axis in RUN
+    }
+    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
+    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in named.values())) for dim in _MORE}
     known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
     of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
     for name in ("run_status", *of_runs):  # the union has room for every shape with every seed
@@ -65,9 +71,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     present = {
         name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
     }
-    _check_apart(present, axes)
-    if design_of(attrs) == SeedDesign.SHARED:
-        _check_pairs(present, axes)
+    _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
     values = {name: _merge_runs(name, axes, named, present) for name in of_runs}
     of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
     values |= {name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes}
@@ -83,15 +87,6 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     return add_variables(merged, **values)
 
 
-def _union_of_axes(datasets: Collection[xr.Dataset]) -> dict[str, Sequence[Any]]:
-    axes: dict[str, Sequence[Any]] = {
-        axis: list(dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist()))
-        for axis in RUN
-    }
-    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
-    return axes | {dim: range(max(dataset.sizes.get(dim, 0) for dataset in datasets)) for dim in _MORE}
-
-
 def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
     """Return new seeds by old ones, for each dataset that has a seed of an earlier one.
 
@@ -104,7 +99,8 @@ def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
     free = 0
     for name, dataset in named.items():
         seeds = dataset["seed"].values.tolist()
-        runs, random_numbers = _runs(dataset), _random_numbers(dataset.attrs)
+        runs = {*_runs(dataset, _PAIR if is_paired(dataset) else RUN)}
+        random_numbers = _random_numbers(dataset.attrs)
         if runs & taken and random_numbers and drawn and not random_numbers & drawn:
             new = renamed[name] = {seed: free + number for number, seed in enumerate(seeds)}
             seeds, runs = list(new.values()), {(*run, new[seed]) for *run, seed in runs}
@@ -121,14 +117,13 @@ def about_new_seeds(named: Mapping[str, xr.Dataset]) -> Iterator[str]:
         yield f"{name}: its seeds {old} are now {new}, because another dataset has seeds of these numbers"
 
 
-def _runs(dataset: xr.Dataset) -> set[tuple[Any, ...]]:
-    """Return shape, configuration and seed of each run; of pairs, shape and seed."""
-    axes = ("shape", "seed") if design_of(dataset.attrs) == SeedDesign.SHARED else RUN
+def _runs(dataset: xr.Dataset, axes: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return shape, configuration and seed of each run; or shape and seed of each pair."""
     made = dataset["run_status"] != RunStatus.MISSING
     made = made.any("config") if "config" not in axes else made
     places = made.transpose(*axes).values.nonzero()
     labels = [np.asarray(dataset[axis].values, dtype=object) for axis in axes]
-    return set(zip(*(values[at] for values, at in zip(labels, places, strict=True)), strict=True))
+    return list(zip(*(values[at] for values, at in zip(labels, places, strict=True)), strict=True))
 
 
 def _random_numbers(attrs: _Attrs) -> set[int]:
@@ -163,31 +158,23 @@ def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) 
     return part.reindex(labels, fill_value=VARIABLES[name].fill).values
 
 
-def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse two runs of one cell, and name the first."""
-    names = list(present)
-    owner = np.full([len(axes[axis]) for axis in RUN], -1)
-    for number, (name, made) in enumerate(present.items()):
-        taken = np.argwhere(made & (owner >= 0))
-        if len(taken):
-            shape, config, seed = (axes[axis][index] for axis, index in zip(RUN, taken[0], strict=True))
-            raise DatasetError(
-                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {shape}, {config}, seed "
-                f"{seed} ({count(len(taken), 'such run')}); a run counts once, so take it out of one of "
-                "them; sweeps have runs of their own if each has its own --rng-seed"
-            )
-        owner[made] = number
-
-
-def _check_pairs(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a pair whose runs are in different datasets: their searches exchanged nothing."""
-    made = np.stack([runs.any(axis=1) for runs in present.values()])  # file, shape, seed
-    mixed = np.argwhere(made.sum(axis=0) > 1)
-    if len(mixed):
-        shape, seed = (axes[axis][at] for axis, at in zip(("shape", "seed"), mixed[0], strict=True))
-        files = " and ".join(name for name, runs in zip(present, made, strict=True) if runs[tuple(mixed[0])])
-        pair = f"runs of {shape}, seed {seed}, which would become one pair"
-        raise DatasetError(f"{files} both have {pair}; give one of them other seed numbers")
+def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
+    """Refuse two runs of one cell, and a pair with a run in each of two datasets: these exchanged nothing."""
+    for axes in (RUN, _PAIR) if paired else (RUN,):
+        owners: dict[tuple[Any, ...], str] = {}
+        for name, dataset in named.items():
+            runs = _runs(dataset, axes)
+            if taken := [run for run in runs if run in owners]:
+                (shape, *config, seed), both = taken[0], f"{owners[taken[0]]} and {name} both have"
+                if not config:
+                    pair = f"runs of {shape}, seed {seed}, which would become one pair"
+                    raise DatasetError(f"{both} {pair}; give one of them other seed numbers")
+                raise DatasetError(
+                    f"{both} a run of {shape}, {config[0]}, seed {seed} ({count(len(taken), 'such run')}); "
+                    "a run counts once, so take it out of one of them; sweeps have runs of their own if each "
+                    "has its own --rng-seed"
+                )
+            owners |= dict.fromkeys(runs, name)
 
 
 def _merge_runs(
