@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -123,18 +123,22 @@ _Row: TypeAlias = tuple[Shape | None, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
-    """The columns of a table: names and units of its configurations, and which columns hold what."""
+    """The columns of a table."""
 
-    configs: tuple[str, ...]
-    units: tuple[str, ...]
-    numbers: tuple[int, ...]
-    boost: int | None
+    headings: Mapping[int, Heading]  # names and units of the configurations, by the numbers of their columns
+    boost: int | None  # the column of boosts
     width: int
+
+    @property
+    def configs(self) -> tuple[str, ...]:
+        """The configurations."""
+        return tuple(heading.name for heading in self.headings.values())
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the tables of a text as a dataset with one seed, one round and one repeat."""
-    columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
+    lines = _rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text)
+    configs, rows = _read_tables(lines, unit)
     latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
         raise DatasetError("no number in any row; put in what was measured")
@@ -142,7 +146,7 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     dataset = make_dataset(
         latency[:, :, np.newaxis],
         shapes=list(rows),
-        configs=columns.configs,
+        configs=configs,
         workloads=values.pop("workload"),
         attrs=attrs or {},
     )
@@ -172,16 +176,14 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells; prose has no cell, and a drawn rule one empty cell."""
     for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
         cells = _BAR.split(line.removeprefix("|").removesuffix("|")) if "|" in line else []
-        yield (
-            number,
-            [""] if _DRAWN_RULE.fullmatch(line) else [_bare(cell.replace("\\|", "|")) for cell in cells],
-        )
+        bare = [_bare(cell.replace("\\|", "|")) for cell in cells]
+        yield number, [""] if _DRAWN_RULE.fullmatch(line) else bare
 
 
-def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, dict[str, _Row]]:
-    """Return the columns of the first table, and the rows of all by the labels of their shapes."""
+def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[Sequence[str], dict[str, _Row]]:
+    """Return the configurations, which all tables share, and the rows by the labels of their shapes."""
     rows: dict[str, _Row] = {}
-    first: _Columns | None = None
+    configs: Sequence[str] = ()
     columns: _Columns | None = None
     for number, cells in lines:
         is_heading = _is_heading(cells)
@@ -195,22 +197,21 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                 raise DatasetError(f"a cell has {longest:,} characters, {most}")
             if is_heading:
                 columns = _read_columns(cells, unit)
-                if first is None:
+                if not configs:
                     check_names(columns.configs)
-                    first = columns
-                if columns.configs != first.configs:
-                    here, before = (listed_columns(table.configs) for table in (columns, first))
+                configs = configs or columns.configs
+                if columns.configs != configs:
+                    here, before = listed_columns(columns.configs), listed_columns(configs)
                     raise DatasetError(f"configurations are {here}, but above {before}")
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                 if cells[0] in rows:
                     again = f"shape {shortened(cells[0], 100)} has a line already"
-                    raise DatasetError(
-                        f"{again}; several timings of a shape in CSV: abtune import timings FILE"
-                    )
+                    remedy = "several timings of a shape in CSV: abtune import timings FILE"
+                    raise DatasetError(f"{again}; {remedy}")
                 rows[cells[0]] = _read_row(cells, columns)
-    if first is None or not rows:
+    if not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
-    return first, rows
+    return configs, rows
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
@@ -232,17 +233,18 @@ def _bare(cell: str) -> str:
 def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
     columns = [cell for cell in cells[1:] if cell]
-    named: dict[int, Heading] = {}
+    headings: dict[int, Heading] = {}
     boosts: list[int] = []
     for index, (cell, quotient) in enumerate(zip(columns, quotients(columns), strict=True), start=1):
         if quotient:
             boosts.append(index)
             continue
-        named[index] = heading = read_heading(cell, (*UNITS, "%"))
+        heading = read_heading(cell, (*UNITS, "%"))
         if heading.unit == "%":
             column = f"column {shortened(heading.name)!r} is in %"
             raise DatasetError(f"{column}, as only a boost is; take the column out, or call it boost (%)")
-    configs = tuple(heading.name for heading in named.values())
+        headings[index] = Heading(name=heading.name, unit=heading.unit or unit)
+    configs = [heading.name for heading in headings.values()]
     # Fewer than two names, or one name twice.
     few = len(set(configs)) < max(2, len(configs))
     if few and boosts:
@@ -250,20 +252,13 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     if few or len(boosts) > 1 or len(columns) < len(cells) - 1:
         needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
         raise DatasetError(f"a heading needs {needs}")
-    units = tuple(heading.unit or unit for heading in named.values())
-    bare = [shortened(config) for config, own in zip(configs, units, strict=True) if not own]
-    if not any(units):
+    bare = [shortened(heading.name) for heading in headings.values() if not heading.unit]
+    if len(bare) == len(configs):
         raise no_unit(configs, UNITS)
     if bare:
         remedy = f"name it '{bare[0]} (ms)' or '{bare[0]} (GFLOPS)', or take it out if it is no configuration"
         raise DatasetError(f"column {bare[0]!r} has no unit beside one that has; {remedy}")
-    return _Columns(
-        configs=configs,
-        units=units,
-        numbers=tuple(named),
-        boost=boosts[0] if boosts else None,
-        width=len(cells),
-    )
+    return _Columns(headings=headings, boost=boosts[0] if boosts else None, width=len(cells))
 
 
 def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
@@ -272,8 +267,7 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
         raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}; {remedy}")
     shape = _read_label(cells[0], columns)
     latency = tuple(
-        _read_latency(cells[index], unit, shape)
-        for index, unit in zip(columns.numbers, columns.units, strict=True)
+        _read_latency(cells[index], heading.unit, shape) for index, heading in columns.headings.items()
     )
     if columns.boost is not None:
         by_name = dict(zip(columns.configs, latency, strict=True))
@@ -288,7 +282,7 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
         return parse_shape(label)
     except InputError as error:
         near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
-    if rates := [name for name, unit in zip(columns.configs, columns.units, strict=True) if unit in FLOPS]:
+    if rates := [heading.name for heading in columns.headings.values() if heading.unit in FLOPS]:
         raise DatasetError(
             f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
             f"if these are times, for which any label will do: '{shortened(rates[0])} (ms)', or --unit ms"
