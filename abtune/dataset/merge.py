@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.build import add_variables, make_dataset
-from abtune.dataset.cells import MOST_VALUES
+from abtune.dataset.build import MOST_VALUES, add_variables, make_dataset
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, decoded, parsed
 from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of, is_paired

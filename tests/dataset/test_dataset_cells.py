@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import abtune
-from abtune.dataset.cells import Cell, dataset_from_cells
+from abtune.dataset.build import Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import xarray as xr
 
-from abtune.dataset.cells import MOST_VALUES, Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported

@@ -13,8 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.build import add_variables
-from abtune.dataset.cells import Cell, dataset_from_cells, padded
+from abtune.dataset.build import Cell, add_variables, dataset_from_cells, padded
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
