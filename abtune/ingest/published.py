@@ -137,7 +137,10 @@ class _Columns:
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the tables of a text as a dataset with one seed, one round and one repeat."""
-    lines = _rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text)
+    lines = _rows_of_markdown(text)
+    if _is_csv(text):  # its first column is called Shape
+        (line, heading), *others = csv_rows(text)
+        lines = iter([(line, ["shape", *heading[1:]]), *others])
     configs, rows = _read_tables(lines, unit)
     latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
@@ -164,12 +167,6 @@ def _is_csv(text: str) -> bool:
         return False
     is_long = time_columns(names) or not set(FIELDS).isdisjoint(map(str.casefold, names))
     return heading[0].casefold() in SHAPES and not is_long and len(numbers) > 0
-
-
-def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of CSV with their numbers; its first column is called Shape."""
-    for number, (line, row) in enumerate(csv_rows(text)):
-        yield line, row if number else ["shape", *row[1:]]
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -1,4 +1,4 @@
-"""Tables from elsewhere: headings, units and numbers, rows of CSV, and what a column holds.
+"""Tables from elsewhere: headings, units and numbers, rows of CSV, what a column holds, and weights.
 
 A unit is known exactly or refused: a wrong one turns a gain into a loss.
 """
@@ -10,12 +10,14 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.texts import naming, parse_json, read_text
 from abtune.text import shortened, to_number
 
 # How many of a unit make a second. They are whole numbers, so that a division rounds only once.
@@ -73,7 +75,11 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         return Heading(name="time", unit=unit_named(cell))
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
-    fits = unit in known if unit else _is_plain(name)
+    # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
+    plain = all(
+        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
+    )
+    fits = unit in known if unit else plain
     if not any(words) or not fits or any(map(_OTHER.fullmatch, words)) or any(map(unit_named, words)):
         units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
@@ -93,13 +99,6 @@ def _split(cell: str) -> tuple[str, str]:
     name, _, suffix = cell.rpartition("_")
     unit = unit_named(suffix) if name else ""
     return (name, unit) if unit else (cell, "")
-
-
-def _is_plain(name: str) -> bool:
-    """Return whether a name has no mark that could be part of a ratio, a rate or a unit."""
-    return all(
-        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
-    )
 
 
 def read_number(text: str, remedy: str = "") -> float:
@@ -273,3 +272,42 @@ def fits(printed: str, value: float) -> bool:
     # Half a unit of the last printed digit. The cap keeps the power a float, whatever exponent is printed.
     half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
     return abs(stated - value) <= half + 1e-12 * (100 + abs(value))  # NaN is not
+
+
+def read_weights(path: Path) -> Mapping[str, float]:
+    """Return the weights in a file but those of zero; it is JSON by its suffix or first brace, else CSV."""
+    weights: dict[str, float] = {}
+    try:
+        text = read_text(path)
+        is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
+        with naming(path):
+            for where, label, value in _json_weights(text) if is_json else _csv_weights(text):
+                if label in weights:
+                    raise InputError(f"{where}: {shortened(label)!r} has a weight already")
+                with naming(where):
+                    weights[label] = read_number(str(value))
+                if not 0 <= weights[label] < math.inf:
+                    raise InputError(f"{where}: {shortened(value)} is not a weight; give a number of calls")
+            if not any(weights.values()):
+                raise InputError("no shape has a weight; give lines of label,weight")
+    except DatasetError as error:
+        raise InputError(str(error)) from None
+    return {label: weight for label, weight in weights.items() if weight}
+
+
+def _csv_weights(text: str) -> Iterator[tuple[str, str, object]]:
+    """Yield the place, the label and the value of each entry."""
+    for number, (line, cells) in enumerate(csv_rows(text)):
+        if number == 0 and cells[0].lower() in {"label", "shape"}:
+            continue
+        if len(cells) != 2 or not cells[0]:
+            raise InputError(f"line {line} is not label,weight")
+        yield f"line {line}", cells[0], cells[1]
+
+
+def _json_weights(text: str) -> Iterator[tuple[str, str, object]]:
+    document = parse_json(text)
+    if not isinstance(document, dict):
+        raise InputError("give an object of weights by label")
+    for label, value in document.items():
+        yield f"weight of {shortened(label)!r}", label, value

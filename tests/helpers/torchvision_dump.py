@@ -9,8 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.ingest.sources import find_files
-from abtune.ingest.timings.printed import read_printed
-from abtune.ingest.timings.timings import TIMINGS
+from abtune.ingest.timings.timings import TIMINGS, read_printed
 
 PATH = Path(__file__).parent.parent.parent / "data" / "torchvision-variants.txt"
 

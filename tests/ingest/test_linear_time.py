@@ -19,7 +19,7 @@ from abtune.ingest.published import parse_published
 from abtune.ingest.searches.logs import Line, read_tasks
 from abtune.ingest.tables import UNITS, read_heading
 from abtune.ingest.timings.csv_file import read_csv
-from abtune.ingest.timings.printed import read_printed
+from abtune.ingest.timings.timings import read_printed
 from abtune.text import to_number
 
 PATH = Path("x")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.cells import MOST_VALUES, Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
@@ -82,7 +82,7 @@ def import_readings(
         if len(have) > 1:
             some = f"some files have a column {column} and some have none"
             raise DatasetError(f"{some}; let all have it, or none")
-    rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
+    rounds = _by_cell(readings, shape)
     if not any(rounds.values()):
         raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     if each_a_seed:
@@ -113,19 +113,18 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
     return known
 
 
-def _order(labels: set[str]) -> dict[str, int]:
-    """Return the index of each round: by number if all are numbers, else by letter."""
-    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
-    return {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
-
-
-def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str, int]) -> dict[Cell, _Rounds]:
+def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Rounds]:
     """Return the timings by shape, configuration and seed; a cell that comes twice is refused."""
+    labels = {label for reading in readings.values() for cell in reading.cells for label in cell.labels}
+    # Rounds are in the order of their numbers, or else of their letters.
+    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
+    order = {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
     rounds: dict[Cell, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
     for source, reading in readings.items():
-        _check_told(reading, source, label_told(source, shape))
-        named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
+        told = label_told(source, shape)
+        _check_told(reading, source, told)
+        named = [_names(cell, source, told) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
                 both = "a column seed, so {seed} in --pattern is one too many"
