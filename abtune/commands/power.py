@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from abtune.commands.common.options import (
+    DEFAULT_DATASET,
     boosts_option,
     ci_option,
     configuration_options,
@@ -15,7 +16,7 @@ from abtune.commands.common.options import (
     percentage,
     rng_seed_option,
 )
-from abtune.commands.common.output import DEFAULT_DATASET, Destination, default_dataset, report_options
+from abtune.commands.common.output import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
 

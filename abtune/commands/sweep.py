@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import (
+    DEFAULT_DATASET,
     WORKPLACE,
     count_option,
     out_option,
@@ -134,7 +135,7 @@ def sweep(**options: Any) -> int:
     outcome = _carry_out(plan, store, workplace, options, end)
     emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
     if outcome.finished:
-        named = "" if store.dataset == Path(defaults.OUT) else f" {shell_path(store.dataset)}"
+        named = "" if store.dataset == Path(DEFAULT_DATASET) else f" {shell_path(store.dataset)}"
         remark(f"next: abtune analyze{named}")
     return 0
 

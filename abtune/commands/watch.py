@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.common.options import count_option
-from abtune.commands.common.output import DEFAULT_DATASET, Destination, emit, report_options
+from abtune.commands.common.options import DEFAULT_DATASET, count_option
+from abtune.commands.common.output import Destination, emit, report_options
 from abtune.text import NOTHING, count, microseconds, percent, percent_cell, span
 
 if TYPE_CHECKING:

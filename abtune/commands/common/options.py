@@ -13,7 +13,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from abtune.errors import InputError
-from abtune.measure.plan import defaults
 from abtune.text import shell_path, to_fraction
 
 if TYPE_CHECKING:
@@ -81,6 +80,7 @@ dataset_argument = click.argument(
 )
 
 
+DEFAULT_DATASET = "abtune.nc"
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -204,7 +204,7 @@ def read_weights_option(value: str | None) -> Weights | None:
     if value is None:
         return None
     from abtune.compare.settings import BUILT_IN, Weights, built_in_weights
-    from abtune.ingest.weight_files import read_weights
+    from abtune.ingest.tables import read_weights
 
     path = Path(value)
     if not path.exists() and (value in BUILT_IN or not (path.suffix or len(path.parts) > 1)):
@@ -229,14 +229,14 @@ time_limit_option = click.option(
     "--time-limit", type=duration, help="Stop in time and keep what is done: 90s, 15m, 2h."
 )
 target_option = click.option(
-    "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
+    "--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target."
 )
 
 
 def out_option(meaning: str) -> Option:
     """Make the option ``--out`` of a sweep's dataset."""
     kind = click.Path(path_type=Path)
-    return click.option("--out", type=kind, default=Path(defaults.OUT), show_default=True, help=meaning)
+    return click.option("--out", type=kind, default=Path(DEFAULT_DATASET), show_default=True, help=meaning)
 
 
 def workplace_options(cores_help: str) -> Option:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from abtune.commands.common.options import FIGURE_SUFFIXES, Registered
+from abtune.commands.common.options import DEFAULT_DATASET, FIGURE_SUFFIXES, Registered
 from abtune.errors import DatasetError, InputError, StoreError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
 from abtune.text import count, one_line, printable, shell_path
@@ -71,9 +71,6 @@ def abandon(stream: TextIO) -> None:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
         os.close(devnull)
-
-
-DEFAULT_DATASET = "abtune.nc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,6 @@ ROUNDS = 5
 REPEATS = 5
 CACHE = "warm"
 RNG_SEED = 0
-OUT = "abtune.nc"
-TARGET = "auto"
 
 # No option changes these: timings of a candidate in its search, least milliseconds of one timing, and the
 # seconds after which building or timing one candidate is given up.
