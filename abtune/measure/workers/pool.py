@@ -43,17 +43,17 @@ class ProcessPool(WorkerPlugin):
         self._scratch = contextlib.ExitStack()
         folder = self._scratch.enter_context(scratch_folder())
         self._fork_server = ForkServer(TVM_MODULE, {**ONE_THREAD, "TMPDIR": folder})
-        self._searchers: queue.SimpleQueue[Slot] = queue.SimpleQueue()
-        self._devices: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         searchers, devices = self._counts
-        for _ in range(searchers):
-            slot = Slot(self._fork_server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
-            self._searchers.put(slot)
-            self._slots.append(slot)
-        for index in range(devices):
-            slot = Slot(self._fork_server, _device_environment(self._facts, index))
-            self._devices.put(slot)
-            self._slots.append(slot)
+        environments = {
+            "search": [{"CUDA_VISIBLE_DEVICES": ""}] * searchers,
+            "device": [_device_environment(self._facts, index) for index in range(devices)],
+        }
+        self._free: dict[str, queue.SimpleQueue[Slot]] = {kind: queue.SimpleQueue() for kind in environments}
+        for kind, each in environments.items():
+            for environment in each:
+                slot = Slot(self._fork_server, environment, niceness=NICENESS if kind == "search" else 0)
+                self._slots.append(slot)
+                self._free[kind].put(slot)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """End all processes."""
@@ -70,31 +70,22 @@ class ProcessPool(WorkerPlugin):
         """Whether kernels run on a GPU or behind a tracker, where errors and memory may outlive a call."""
         return not self._facts.shares_cores
 
-    def searcher(self) -> contextlib.AbstractContextManager[Slot]:
-        """Return a context with a slot that searches and builds."""
-        return _occupied(self._searchers)
-
-    def device(self) -> contextlib.AbstractContextManager[Slot]:
-        """Return a context with a slot that measures."""
-        return _occupied(self._devices)
+    @contextlib.contextmanager
+    def slot(self, kind: str) -> Iterator[Slot]:
+        """Yield a slot that nobody else uses meanwhile: to ``search`` and build, or of a ``device``."""
+        slot = self._free[kind].get()
+        try:
+            # An interruption also kills idle processes. Without this the next call would fail, and blame its
+            # kernel.
+            slot.resume()
+            yield slot
+        finally:
+            self._free[kind].put(slot)
 
     def interrupt(self) -> None:
         """Kill all work; the calls in progress fail."""
         for slot in self._slots:
             slot.interrupt()
-
-
-@contextlib.contextmanager
-def _occupied(slots: queue.SimpleQueue[Slot]) -> Iterator[Slot]:
-    """Yield a slot that nobody else uses meanwhile."""
-    slot = slots.get()
-    try:
-        # An interruption also kills idle processes. Without this the next call would fail, and blame its
-        # kernel.
-        slot.resume()
-        yield slot
-    finally:
-        slots.put(slot)
 
 
 def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:

@@ -61,7 +61,7 @@ class Timed:
 def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float]:
     """Return what a function returns in a process that searches, and how many seconds that took."""
     started = time.monotonic()
-    with pool.searcher() as slot:
+    with pool.slot("search") as slot:
         answer = slot.call(function, *args, timeout=SEARCH_TIMEOUT)
     return answer, time.monotonic() - started
 
@@ -83,7 +83,7 @@ def build_batch(
 ) -> Batch:
     """Return the kernels of candidates; a candidate that cannot be built within `timeout` has failed."""
     started = time.monotonic()
-    with pool.searcher() as slot:
+    with pool.slot("search") as slot:
         built = tuple(_build(slot, problem, candidate, timeout) for candidate in candidates)
     return Batch(candidates=candidates, built=built, seconds=time.monotonic() - started)
 
@@ -109,7 +109,7 @@ def _failed(candidate: Candidate, status: TrialStatus, error: ChildError) -> Tri
 
 def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
     """Return the trials of a batch, timed on one device."""
-    with pool.device() as slot:
+    with pool.slot("device") as slot:
         started = time.monotonic()  # the wait for the device is no time of the run
         trials = tuple(
             built if isinstance(built, Trial) else _time(pool, slot, settings, candidate, built)
@@ -194,7 +194,7 @@ def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRec
     times = WinnerTimes(config=problem.config.name, seed=won.seed, origin="" if is_own else won.config)
     kernels: list[Kernel] = []
     failures: list[str] = []
-    with pool.searcher() as slot:
+    with pool.slot("search") as slot:
         variants = [won.winner]
         try:
             if not is_own:
@@ -223,7 +223,7 @@ def time_winners(
     rng = np.random.default_rng(rng_seed)
     variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
     several = [table for tables in variants if len(tables) > 1 for table in tables]
-    with pool.device() as slot:
+    with pool.slot("device") as slot:
         bench = _Bench(pool, slot, settings)
         for table in itertools.chain(*variants):
             bench.check(table)

@@ -140,19 +140,19 @@ class Idle:
 ENOUGH = threading.Event()
 
 
-def occupy(pool: ProcessPool, slots: str) -> None:
+def occupy(pool: ProcessPool, kind: str) -> None:
     """Use a core or a device until the test says that it is enough."""
-    with getattr(pool, slots)():
+    with pool.slot(kind):
         assert ENOUGH.wait(20)
 
 
-def use(pool: ProcessPool, slots: str) -> str:
+def use(pool: ProcessPool, kind: str) -> str:
     """Use a core or a device for a moment."""
-    with getattr(pool, slots)():
-        return slots
+    with pool.slot(kind):
+        return kind
 
 
-@pytest.mark.parametrize("busy", ["device", "searcher"])
+@pytest.mark.parametrize("busy", ["device", "search"])
 def test_tasks_that_wait_hold_up_no_others(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask has one queue, whose first task would hold up those that need what is free."""
     monkeypatch.setattr(pool, "Slot", Idle)
@@ -162,7 +162,7 @@ def test_tasks_that_wait_hold_up_no_others(busy: str, monkeypatch: pytest.Monkey
     async def sweep() -> str:
         workplace = make_workplace(make_facts(kind="cuda"), cores=1)
         async with cluster.open_cluster(workplace) as opened, asyncio.TaskGroup() as group:
-            submit = {"searcher": opened.search, "device": opened.measure}
+            submit = {"search": opened.search, "device": opened.measure}
             (free,) = submit.keys() - {busy}
             for _ in range(3):
                 group.create_task(submit[busy](occupy, busy, priority=0))

@@ -174,7 +174,7 @@ def test_processes_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("abtune.measure.workers.pool.TVM_MODULE", "tempfile")
     pool = ProcessPool(make_facts(), searchers=1, devices=0)
     pool.setup(None)  # type: ignore[arg-type]
-    with pool.searcher() as slot:
+    with pool.slot("search") as slot:
         left = Path(slot.call("mkdtemp", timeout=LONG))
     assert left.is_dir()
     assert left.is_relative_to(tmp_path)

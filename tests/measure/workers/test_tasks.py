@@ -26,11 +26,11 @@ def test_the_wait_for_a_device_is_no_time_of_the_run(monkeypatch: pytest.MonkeyP
         return [1.0]
 
     @contextlib.contextmanager
-    def device() -> Iterator[SimpleNamespace]:
+    def busy_slot(_: str) -> Iterator[SimpleNamespace]:
         clock[0] += 100.0
         yield SimpleNamespace(call=call)
 
-    pool: Any = SimpleNamespace(device=device, device_is_apart=False)
+    pool: Any = SimpleNamespace(slot=busy_slot, device_is_apart=False)
     candidate = Candidate(text="[]", module_hash="a", carried_over=False)
     kernel = Kernel(shape=Gemm(m=8, n=8, k=8), target="{}", library=b"")
     batch = tasks.Batch(candidates=[candidate] * 2, built=(kernel,) * 2, seconds=3.0)
