@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import platform
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-T = TypeVar("T")
+from typing import Any, NamedTuple
 
 
 class DeviceState(NamedTuple):
@@ -21,71 +19,66 @@ class DeviceState(NamedTuple):
     throttle_reasons: float
 
 
+# Without a library, a driver or a permission there is nothing to record.
+_IF_KNOWN = contextlib.suppress(Exception)
+
+
 def device_state() -> DeviceState:
     """Return the state of the visible GPU; unknown without NVML."""
-
-    def ask(pynvml: Any) -> DeviceState:
-        gpu = _visible_gpu(pynvml)
-        clock = pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)
-        temperature = pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU)
-        reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
+    with _IF_KNOWN:
+        nvml = _nvml()
+        gpu = _visible_gpu(nvml)
+        clock = nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)
+        temperature = nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)
+        reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
         return DeviceState(float(clock), float(temperature), float(reasons))
-
-    return _read(ask, DeviceState(math.nan, math.nan, math.nan))
+    return DeviceState(math.nan, math.nan, math.nan)
 
 
 def memory_share() -> float:
     """Return the share of the visible GPU's memory that all programs use; NaN without NVML."""
-
-    def ask(pynvml: Any) -> float:
-        memory = pynvml.nvmlDeviceGetMemoryInfo(_visible_gpu(pynvml))
+    with _IF_KNOWN:
+        nvml = _nvml()
+        memory = nvml.nvmlDeviceGetMemoryInfo(_visible_gpu(nvml))
         return float(memory.used / memory.total)
-
-    return _read(ask, math.nan)
+    return math.nan
 
 
 def utilization() -> dict[str, float]:
     """Return the load of each visible GPU in percent, by number or name; nothing without NVML."""
-
-    def ask(pynvml: Any) -> dict[str, float]:
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        names = visible.split(",") if visible else map(str, range(pynvml.nvmlDeviceGetCount()))
-        return {name: float(pynvml.nvmlDeviceGetUtilizationRates(_gpu(pynvml, name)).gpu) for name in names}
-
-    return _read(ask, {})
+    with _IF_KNOWN:
+        nvml, visible = _nvml(), os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else map(str, range(nvml.nvmlDeviceGetCount()))
+        return {name: float(nvml.nvmlDeviceGetUtilizationRates(_gpu(nvml, name)).gpu) for name in names}
+    return {}
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the driver and of CUDA; nothing without NVML."""
-
-    def ask(pynvml: Any) -> dict[str, str]:
-        cuda = pynvml.nvmlSystemGetCudaDriverVersion()
-        driver = pynvml.nvmlSystemGetDriverVersion()
+    with _IF_KNOWN:
+        nvml = _nvml()
+        cuda, driver = nvml.nvmlSystemGetCudaDriverVersion(), nvml.nvmlSystemGetDriverVersion()
         return {"driver": str(driver), "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}"}
-
-    return _read(ask, {})
-
-
-def _read(ask: Callable[[Any], T], unknown: T) -> T:
-    """Return what `ask` reads from NVML, or `unknown`."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        return ask(pynvml)
-    except Exception:  # noqa: BLE001 - no library, no driver, no permission: there is nothing to record
-        return unknown
+    return {}
 
 
-def _visible_gpu(pynvml: Any) -> Any:
-    return _gpu(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
+def _nvml() -> Any:
+    """Return NVML, ready to be asked."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    return pynvml
 
 
-def _gpu(pynvml: Any, name: str) -> Any:
+def _visible_gpu(nvml: Any) -> Any:
+    return _gpu(nvml, os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
+
+
+def _gpu(nvml: Any, name: str) -> Any:
     """Return NVML's handle of the GPU that CUDA_VISIBLE_DEVICES calls so."""
     if name.isdigit():
-        return pynvml.nvmlDeviceGetHandleByIndex(int(name))
-    return pynvml.nvmlDeviceGetHandleByUUID(name)
+        return nvml.nvmlDeviceGetHandleByIndex(int(name))
+    return nvml.nvmlDeviceGetHandleByUUID(name)
 
 
 def cpu_name() -> str:
