@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,21 +156,14 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     reductions = [loops[0] for loops in splits if len(loops) == 3]
     if not reductions:
         return None
-    pipeline = tuple(_pipeline(reductions, _unused_name(steps), stage))
-    return Trace(instructions=(*steps[:place], *pipeline, *steps[place:]))
-
-
-def _unused_name(instructions: Iterable[Instruction]) -> str:
-    """Return a name for a loop that no instruction uses."""
-    used = {name for step in instructions for name in step.outputs}
-    return next(name for number in itertools.count() if (name := f"l_{number}") not in used)
-
-
-def _pipeline(reductions: list[str], loop: str, stage: int) -> Iterator[Instruction]:
-    """Yield what MetaSchedule's own rule writes: two copies at stage 0, the computation at a later one."""
-    yield Instruction(name="Fuse", inputs=tuple(reductions), attributes=(1,), outputs=(loop,))
+    used = {name for step in steps for name in step.outputs}
+    loop = next(name for number in itertools.count() if (name := f"l_{number}") not in used)
+    # As MetaSchedule's own rule writes it: two copies at stage 0, the computation at a later one.
+    pipeline = [Instruction(name="Fuse", inputs=tuple(reductions), attributes=(1,), outputs=(loop,))]
     for key, value in (("stage", [0, 0, stage]), ("order", [0, 1, 2]), ("async_stages", [0])):
-        yield Instruction(name="Annotate", inputs=(loop, value), attributes=(f"{PREFIX}{key}",), outputs=())
+        marks = (f"{PREFIX}{key}",)
+        pipeline.append(Instruction(name="Annotate", inputs=(loop, value), attributes=marks, outputs=()))
+    return Trace(instructions=(*steps[:place], *pipeline, *steps[place:]))
 
 
 def carry_over(config: Configuration, trace: Trace) -> list[Trace]:

@@ -171,7 +171,18 @@ def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
     several = f"{len(facts.devices)} x " if len(facts.devices) > 1 else ""
     findings = [Finding("target", Level.OK, f"{facts.kind}: {several}{facts.devices[0]}")]
     if facts.kind == "cuda":
-        findings += [_about_cuda(facts), _about_nvrtc(), *_about_busy_gpus()]
+        version = installed_version("cuda-bindings")
+        state = f"cuda-bindings {version}" if version else "only as TVM itself calls it, which takes longer"
+        advice = "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted"
+        findings += [
+            _about_cuda(facts),
+            _warned("NVRTC", state, of=not version, advice="pip install 'abtune[cuda]'"),
+            *(
+                Finding("GPU load", Level.WARNING, f"GPU {name} is {share:.0f}% busy", advice)
+                for name, share in nvml.utilization().items()
+                if share > 5
+            ),
+        ]
     # A user who asked for the CPU misses no GPU.
     elif spec == "auto":
         nvrtc.load_libraries()
@@ -187,20 +198,6 @@ def _about_cuda(facts: TargetFacts) -> Finding:
         state = "versions, clocks and temperature cannot be read"
         return Finding("CUDA", Level.WARNING, state, "pip install 'nvidia-ml-py>=13'")
     return Finding("CUDA", Level.OK, f"{versions}, compute capability {facts.arch // 10}.{facts.arch % 10}")
-
-
-def _about_nvrtc() -> Finding:
-    """Return whether NVRTC can be called without TVM."""
-    version = installed_version("cuda-bindings")
-    state = f"cuda-bindings {version}" if version else "only as TVM itself calls it, which takes longer"
-    return _warned("NVRTC", state, of=not version, advice="pip install 'abtune[cuda]'")
-
-
-def _about_busy_gpus() -> Iterator[Finding]:
-    advice = "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted"
-    for name, share in nvml.utilization().items():
-        if share > 5:
-            yield Finding("GPU load", Level.WARNING, f"GPU {name} is {share:.0f}% busy", advice)
 
 
 # A trial takes seconds; minutes where all cores are busy.

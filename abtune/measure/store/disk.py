@@ -39,6 +39,7 @@ _STORED_AS: Mapping[Any, Any] = {float: (int, float), int: int, bool: bool, str:
 _TIMES = {"search_latency", "trial_latency", "latency"}
 
 T = TypeVar("T")
+_kinds = functools.cache(get_type_hints)
 
 
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
@@ -125,11 +126,6 @@ def from_json(kind: Any, content: Any, name: str = "") -> Any:
     elif kind not in _STORED_AS:
         return get_origin(kind)(from_json(get_args(kind)[0], value, name) for value in content)
     return content
-
-
-@functools.cache
-def _kinds(record: Any) -> dict[str, Any]:
-    return get_type_hints(record)
 
 
 def record_from_json(content: dict[str, Any]) -> RunRecord:
