@@ -118,25 +118,20 @@ MOST_THREADS = 8
 class Cluster:
     """A connection to workers that have pools."""
 
-    def __init__(
-        self,
-        client: Client,
-        pool: str,
-        *,
-        searchers: int,
-        devices: int,
-        shares_cores: bool,
-        device_threads: int = 1,  # for each device of a worker
-    ) -> None:
+    def __init__(self, client: Client, facts: TargetFacts, offers: Sequence[Offer]) -> None:
+        searchers, devices = (slots(offers, name) for name in ("search", "device"))
+        threads = device_threads(offers)
         self._client = client
-        self._pool = pool
-        self._shares_cores = shares_cores
-        # As many tasks of a device as this leave the queue. Its pool lets one of them measure at a time.
-        self._needs = {"search": 1.0, "device": 1 / device_threads}
+        self._shares_cores = facts.shares_cores
+        # Each worker has a pool that is as large as the largest worker needs.
+        self.pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
+        # As many tasks of a device as it has threads leave the queue. Its pool lets one of them measure at a
+        # time.
+        self._needs = {"search": 1.0, "device": 1 / threads}
         # Where they would wait in the queue, they must not come first.
-        self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if device_threads > 1 else 0.0}
-        self.searchers = searchers
-        self.devices = devices
+        self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if threads > 1 else 0.0}
+        self.searchers = sum(searchers)
+        self.devices = sum(devices)
         # Seconds that building a kernel took the last times, without the wait for its turn.
         self.builds: deque[float] = deque(maxlen=99)
         self._submitting = asyncio.Lock()
@@ -170,11 +165,11 @@ class Cluster:
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""
-        await self._part(lambda: self._client.run(interrupt_pool, self._pool, on_error="ignore"))
+        await self._part(lambda: self._client.run(interrupt_pool, self.pool.name, on_error="ignore"))
 
     async def leave(self) -> None:
         """End the pools of all workers that answer."""
-        await self._part(lambda: self._client.unregister_worker_plugin(self._pool))
+        await self._part(lambda: self._client.unregister_worker_plugin(self.pool.name))
 
     async def _part(self, request: Callable[[], Awaitable[Any]]) -> None:
         # Where the scheduler stays away, dask closes its connections itself. That may be now, or meanwhile.
@@ -197,7 +192,7 @@ class Cluster:
             await asyncio.sleep(0)
             return self._client.submit(
                 with_pool,
-                self._pool,
+                self.pool.name,
                 task,
                 *args,
                 resources={resource: self._needs[resource]},
@@ -267,18 +262,10 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
 
 
 async def _with_pools(client: Client, facts: TargetFacts, offers: Sequence[Offer]) -> Cluster:
-    """Return the cluster after giving each worker a pool, as large as the largest worker needs."""
-    searchers, devices = (slots(offers, name) for name in ("search", "device"))
-    pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
-    await client.register_plugin(pool)
-    return Cluster(
-        client,
-        pool.name,
-        searchers=sum(searchers),
-        devices=sum(devices),
-        device_threads=device_threads(offers),
-        shares_cores=facts.shares_cores,
-    )
+    """Return the cluster after giving each worker its pool."""
+    cluster = Cluster(client, facts, offers)
+    await client.register_plugin(cluster.pool)
+    return cluster
 
 
 def device_threads(offers: Sequence[Offer]) -> int:

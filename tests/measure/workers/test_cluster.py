@@ -19,6 +19,9 @@ from abtune.errors import TargetError
 from abtune.measure.workers import cluster, pool
 from abtune.measure.workers.pool import ProcessPool
 
+# A worker that searches on one core and has one device.
+ONE = {"search": 1, "device": 1, "threads": 1}
+
 
 class Silent:
     """A client none of whose workers answers."""
@@ -58,7 +61,7 @@ class Submitting:
 def test_kernels_stay_with_the_workers() -> None:
     """What is built is handed on as a future, which this process never reads, and released."""
     client = Submitting()
-    of_client = cluster.Cluster(cast("Client", client), "pool", searchers=1, devices=1, shares_cores=True)
+    of_client = cluster.Cluster(cast("Client", client), make_facts(), [ONE])
     run = of_client.search_and_measure(build, ("a problem",), time, "settings", priority=1)
     assert asyncio.run(run) == 2
     (_, _, built, problem), (_, _, timed, settings, handed) = client.submitted
@@ -70,7 +73,7 @@ def test_kernels_stay_with_the_workers() -> None:
 def test_the_connection_is_read_while_thousands_of_tasks_are_submitted() -> None:
     """The event loop passes between any two tasks, or the scheduler would take this process for dead."""
     client = Submitting()
-    of_client = cluster.Cluster(cast("Client", client), "pool", searchers=1, devices=1, shares_cores=True)
+    of_client = cluster.Cluster(cast("Client", client), make_facts(), [ONE])
     seen = []
 
     async def watch() -> None:
@@ -99,7 +102,7 @@ def time(settings: str, built: str) -> None:
 def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep can end although its workers do not answer an interrupt."""
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
-    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, shares_cores=True)
+    silent = cluster.Cluster(cast("Client", Silent()), make_facts(), [ONE])
     asyncio.run(silent.interrupt())
 
 
@@ -197,10 +200,10 @@ def test_a_connection_that_dask_has_closed_is_left(when: str) -> None:
     async def leave_closed() -> None:
         async with LocalCluster(n_workers=0, asynchronous=True, dashboard_address=None) as local:
             client = await Client(local, asynchronous=True, set_as_default=False)
-            closed = cluster.Cluster(client, "pool", searchers=1, devices=1, shares_cores=True)
+            closed = cluster.Cluster(client, make_facts(), [ONE])
             await (client.close() if when == "before" else client.rpc.close())
             with pytest.raises((AttributeError, RuntimeError)):
-                await client.unregister_worker_plugin("pool")
+                await client.unregister_worker_plugin(closed.pool.name)
             await closed.leave()
             await closed.interrupt()
             await client.close()
@@ -216,7 +219,7 @@ def test_a_task_for_a_connection_that_dask_has_closed_is_one_line(monkeypatch: p
         async with LocalCluster(n_workers=0, asynchronous=True, dashboard_address=None) as started:
             client = await Client(started, asynchronous=True, set_as_default=False)
             await client.close()
-            yield cluster.Cluster(client, "pool", searchers=1, devices=1, shares_cores=True)
+            yield cluster.Cluster(client, make_facts(), [ONE])
 
     async def search() -> None:
         async with cluster.open_cluster(make_workplace()) as opened:
@@ -232,10 +235,8 @@ def test_a_task_for_a_connection_that_dask_has_closed_is_one_line(monkeypatch: p
 )
 def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> None:
     """If fewer runs than cores are left, each uses up to eight threads, except where cores are measured."""
-    for shares_cores, expected in ((False, threads), (True, 1)):
-        of_32 = cluster.Cluster(
-            cast("Client", Silent()), "pool", searchers=32, devices=1, shares_cores=shares_cores
-        )
+    for kind, expected in (("cuda", threads), ("llvm", 1)):
+        of_32 = cluster.Cluster(cast("Client", Silent()), make_facts(kind=kind), [{**ONE, "search": 32}])
         assert of_32.threads(runs) == expected
 
 
