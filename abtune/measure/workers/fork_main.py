@@ -23,22 +23,14 @@ def main(descriptor: int, module: str) -> None:
     """Run a fork server in this process, until its parent is gone."""
     # An interrupt that reaches this process or a child ends nothing: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _offer_forks(socket.socket(fileno=descriptor), module, _import(module))
+    # What cannot be imported ends the process. The parent reads the error, which Python prints last.
+    importlib.import_module(module)
+    gc.freeze()  # what is never collected is never written to, and stays shared
+    _offer_forks(socket.socket(fileno=descriptor), module)
     os._exit(0)
 
 
-def _import(module: str) -> str:
-    """Import a module that children will share; return why it cannot be imported, or nothing."""
-    try:
-        importlib.import_module(module)
-    except Exception as failure:  # noqa: BLE001 - the parent turns it into its own error
-        return f"importing {module}: {one_line(failure)}"
-    finally:
-        gc.freeze()  # what is never collected is never written to, and stays shared
-    return ""
-
-
-def _offer_forks(channel: socket.socket, module: str, error: str) -> None:
+def _offer_forks(channel: socket.socket, module: str) -> None:
     """Fork, and answer questions about forks, until the parent is gone."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(channel, 1 << 16, 2)
@@ -46,9 +38,6 @@ def _offer_forks(channel: socket.socket, module: str, error: str) -> None:
             return
         request = json.loads(message)
         parent = os.getpid()
-        if error:  # another server imports the module anew for the next fork
-            channel.send(json.dumps({"error": error, "is_last": True}).encode())
-            return
         answer = _exit_of(request) if "pid" in request else _fork()
         if os.getpid() != parent:
             channel.close()  # held open by a child, it would hide the death of the server from the parent

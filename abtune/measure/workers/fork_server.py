@@ -131,8 +131,6 @@ class ForkServer:
             except (OSError, ValueError) as error:
                 return {"error": self._why_it_is_dead(error)}
             self.is_ready = True
-            if "is_last" in answer:
-                self._discard()
             return answer
 
     def _start_if_dead(self) -> None:
@@ -165,9 +163,10 @@ class ForkServer:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5.0)
         process.kill()
-        reason = f"importing {self._module}: {how_it_ended(process.wait(), output)}"
+        # Of an error in Python, the line that it printed says all.
+        how = how_it_ended(process.wait(), output).removeprefix("process exit code 1: ")
         self._discard()
-        return reason
+        return f"importing {self._module}: {how}"
 
     def _discard(self) -> None:
         if self._process is not None:
