@@ -6,7 +6,6 @@ so far. The driving is abtune's, so that an iteration can happen anywhere and a 
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import time
@@ -21,7 +20,7 @@ from abtune.configurations import RANDOM
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
 from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program
 from abtune.measure.tvm.search_context import design_spaces, search_context
@@ -65,36 +64,26 @@ def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
 ) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Return new candidates, the state of the cost model, and whether the iteration had to be repeated."""
-    iteration = functools.partial(_iterate, problem, history, count, rng_seed, threads)
+
+    def iterate(postprocessors: Sequence[Any] | None = None) -> tuple[list[Any], bytes]:
+        np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
+        context = search_context(problem, rng_seed, threads, postprocessors=postprocessors)
+        workload = ms.database.Workload(context.mod)
+        database, cost_model = _database(history, workload), learn(history, context, workload)
+        spaces = design_spaces(context, problem)
+        return generate(context, spaces, database, cost_model, history, count), save_model(cost_model)
+
     repeated = False
     if is_enabled(problem):
         stock = search_context(problem, rng_seed)
         if all(is_tiled(space.mod) for space in design_spaces(stock, problem)):
-            proposed, cost_model = iteration(early_postprocessors())
+            proposed, cost_model = iterate(early_postprocessors())
             verify = verifier(stock.space_generator.postprocs)
             repeated = not all(verify.apply(candidate.sch) for candidate in proposed)
             if not repeated:
                 return _candidates(problem, proposed), cost_model, False
-    proposed, cost_model = iteration()
+    proposed, cost_model = iterate()
     return _candidates(problem, proposed), cost_model, repeated
-
-
-def _iterate(
-    problem: Problem,
-    history: History,
-    count: int,
-    rng_seed: int,
-    threads: int,
-    postprocessors: Sequence[Any] | None = None,
-) -> tuple[list[Any], bytes]:
-    """Return the candidates of one iteration, as MetaSchedule has them, and the state of the cost model."""
-    np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
-    context = search_context(problem, rng_seed, threads, postprocessors=postprocessors)
-    workload = ms.database.Workload(context.mod)
-    database = _database(history, workload)
-    cost_model = learn(history, context, workload)
-    spaces = design_spaces(context, problem)
-    return generate(context, spaces, database, cost_model, history, count), save_model(cost_model)
 
 
 def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, ...]:
@@ -163,14 +152,14 @@ def learn(history: History, context: Any, workload: Any) -> Any:
     if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
         records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]
         candidates = [record.as_measure_candidate() for record in records]
-        model.update(context, candidates, [_runner_result(trial) for trial in fresh])
+        results = [
+            ms.runner.RunnerResult([trial.latency], None)
+            if trial.status is TrialStatus.OK
+            else ms.runner.RunnerResult(None, trial.message)
+            for trial in fresh
+        ]
+        model.update(context, candidates, results)
     return model
-
-
-def _runner_result(trial: Trial) -> Any:
-    if trial.status is TrialStatus.OK:
-        return ms.runner.RunnerResult([trial.latency], None)
-    return ms.runner.RunnerResult(None, trial.message)
 
 
 def save_model(model: Any) -> bytes:

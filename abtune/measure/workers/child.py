@@ -67,9 +67,15 @@ class ChildProcess:
         self._output.truncate()
         try:
             self._connection.send((function, args))
-        except OSError:
+            if not self._connection.poll(timeout):
+                self.kill()
+                raise CallTimedOut(f"{function}: no answer within {timeout:g} s")
+            kind, value = self._connection.recv()
+        except (EOFError, OSError):
             raise self._death(function) from None
-        return self._receive(timeout, function)
+        if kind == "error":
+            raise CallFailed(f"{function}: {value}")
+        return value
 
     def kill(self) -> None:
         """Kill the process at once; safe from any thread."""
@@ -81,18 +87,6 @@ class ChildProcess:
         self._process.wait(LAST_WAIT)
         self._connection.close()
         self._output.close()
-
-    def _receive(self, timeout: float, what: str) -> Any:
-        try:
-            if not self._connection.poll(timeout):
-                self.kill()
-                raise CallTimedOut(f"{what}: no answer within {timeout:g} s")
-            kind, value = self._connection.recv()
-        except (EOFError, OSError):
-            raise self._death(what) from None
-        if kind == "error":
-            raise CallFailed(f"{what}: {value}")
-        return value
 
     def _death(self, what: str) -> ChildDied:
         code = self._process.wait(HANG_UP_WAIT)
