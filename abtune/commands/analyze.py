@@ -129,29 +129,20 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
         raise InputError("--section curve shows every number of trials; leave out --at-trials")
     destination.check([source, *wanted.inputs()])
     opened = abtune.open_dataset(source)
-    if _is_single(opened, wanted, options):
-        destination.write(_timings_of_one(opened, options))
+    only_timings = not wanted.main and wanted.names == {"timings"}
+    comparing = ("baseline", "candidate", "fail_on", "at_trials")
+    if opened.sizes["config"] == 1 and only_timings and not any(options[name] for name in comparing):
+        from abtune.compare.settings import restrict
+        from abtune.sections.timings.raw_timings import section_of_timings
+
+        part = restrict(opened, chosen_shapes(options["shapes"], opened))
+        config = str(part["config"].values[0])
+        destination.write(section_of_timings(part, baseline=config, level=options["level"]))
         return 0
     analyses = _judge(opened, wanted, options)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
     destination.write(*_report(analyses, wanted, views))
     return _exit_code(analyses, [gate for some in options["fail_on"] for gate in some])
-
-
-def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:
-    """Return whether there is one configuration only, and nothing is asked for that takes two."""
-    comparing = ("baseline", "candidate", "fail_on", "at_trials")
-    alone = not wanted.main and wanted.names == {"timings"}
-    return alone and dataset.sizes["config"] == 1 and not any(options[name] for name in comparing)
-
-
-def _timings_of_one(dataset: xr.Dataset, options: dict[str, Any]) -> Section:
-    """Return the timings of a dataset with a single configuration."""
-    from abtune.compare.settings import restrict
-    from abtune.sections.timings.raw_timings import section_of_timings
-
-    part = restrict(dataset, chosen_shapes(options["shapes"], dataset))
-    return section_of_timings(part, baseline=str(part["config"].values[0]), level=options["level"])
 
 
 def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tuple[Analysis, ...]:

@@ -85,10 +85,6 @@ def _value(place: str, option: click.Option, value: Any) -> Any:
     if isinstance(value, list) and not option.multiple:
         raise InputError(f"{place} is one value, not a list")
     texts = [str(one) for one in values]
-    if any(_imports(place, text) for text in texts):
+    if place.endswith(("baseline of sweep", "candidate of sweep")) and any(":" in text for text in texts):
         raise InputError(f"{place} would import a module, so it has to be typed; take it out of the file")
     return texts if option.multiple else texts[0]
-
-
-def _imports(place: str, value: str) -> bool:
-    return place.endswith(("baseline of sweep", "candidate of sweep")) and ":" in value
