@@ -16,7 +16,7 @@ import pytest
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
 from abtune.ingest.published import parse_published
-from abtune.ingest.searches.logs import Line, read_tasks
+from abtune.ingest.searches.logs import read_tasks
 from abtune.ingest.tables import UNITS, read_heading
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.timings import read_printed
@@ -34,8 +34,7 @@ def recognise(text: str) -> None:
 
 
 def read_log(text: str) -> None:
-    lines = enumerate(text.splitlines(), start=1)
-    read_tasks([Line(file=PATH, number=number, text=line) for number, line in lines])
+    read_tasks({PATH: text})
 
 
 def read_number(text: str) -> None:

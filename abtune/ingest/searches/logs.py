@@ -39,20 +39,6 @@ _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
 _TRIALS = re.compile(r"[0-9]{1,7}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A line and where it is."""
-
-    file: Path
-    number: int
-    text: str
-
-    @property
-    def where(self) -> str:
-        """File and line, for messages."""
-        return f"{self.file}: line {self.number}"
-
-
 @dataclass(slots=True)
 class Task:
     """What a log says of one task, as it is read."""
@@ -72,43 +58,48 @@ class Task:
         return f"{self.name}({self.sizes})" if self.sizes else self.name
 
 
-def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
-    """Return what the lines say of each task, by its number in the search."""
+def read_tasks(logs: Mapping[Path, str]) -> dict[str, Task]:
+    """Return what the texts of one run's logs say of each task, by its number in the search."""
     tasks: dict[str, Task] = {}
     sizes: dict[tuple[str, str], str] = {}
+    for path, text in logs.items():
+        with naming(path):
+            _read_log(text, tasks, sizes)
+    return _with_sizes(tasks, sizes)
+
+
+def _read_log(text: str, tasks: dict[str, Task], sizes: dict[tuple[str, str], str]) -> None:
+    """Add what a log says of tasks, and of the sizes of functions by the task and the name."""
     columns: list[str] | None = None
     current = ""  # number of the task whose module is printed, if that is known
-    for index, line in enumerate(lines):
-        # Another file begins here. Tables and modules end with their file.
-        if line.number == 1:
-            columns, current = None, ""
-        if line.text.startswith("Total trials:"):  # below the last row of a table
+    lines = text.split("\n")
+    for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True), start=1):
+        where = f"line {number}"
+        if line.startswith("Total trials:"):  # below the last row of a table
             columns = None
-        if match := _TRIAL.search(line.text):
+        if match := _TRIAL.search(line):
             current = match["id"]
-            after = lines[index + 1].text if index + 1 < len(lines) else ""
-            with naming(line.where):
+            with naming(where):
                 _add_trial(_task(tasks, current, match["task"]), match, after)
             continue
-        cells = [cell.strip() for cell in line.text.split("|")]
+        cells = [cell.strip() for cell in line.split("|")]
         if _is_heading(cells):
             columns = [cell.casefold() for cell in cells]
         elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
-            with naming(line.where):
+            with naming(where):
                 _add_state(_task(tasks, row["id"], row["name"]), row)
         # Left out, this row would lose a shape without a word.
         elif columns and len(cells) > len(columns) // 2:
             broken = "is no row of the table above it; other output runs through the log"
             remedy = "give the logs in work_dir, or its database: abtune import databases"
-            raise DatasetError(f"{line.where}: {broken}; {remedy}")
-        elif match := _INITIALIZING.search(line.text):
+            raise DatasetError(f"{where}: {broken}; {remedy}")
+        elif match := _INITIALIZING.search(line):
             current = match["id"]
-        elif (match := _FINISHED.search(line.text)) and match["id"] in tasks:
+        elif (match := _FINISHED.search(line)) and match["id"] in tasks:
             tasks[match["id"]].done = True
-        elif signature := _signature(line.text):
+        elif signature := _signature(line):
             sizes.setdefault((current, signature[0]), signature[1])
-    return _with_sizes(tasks, sizes)
 
 
 def is_of_a_log(text: str) -> bool:
@@ -208,11 +199,22 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     seen: dict[bytes, Path] = {}
     runs: dict[Source, list[Search]] = {}
     for source in sources:
-        lines = _log_lines(source.path)
-        check_new("\n".join(line.text for line in lines), source.path, seen)
-        tasks = read_tasks(lines)
+        with reading(source.path):
+            files = logs_in(source.path) if source.path.is_dir() else [source.path]
+        if not files:
+            raise DatasetError(f"{source.path}: has no *.log, and neither has its folder logs")
+        logs = {file: read_text(file) for file in files}
+        check_new("\n".join(logs.values()), source.path, seen)
+        tasks = read_tasks(logs)
         with naming(source.path):
-            runs[source] = _searches(tasks)
+            if not tasks:
+                raise DatasetError("no table of tasks and no trial in it")
+            for task in tasks.values():
+                _check_task(task)
+        runs[source] = [
+            Search(label=task.label, trials=task.trials or task.told, flop=task.flop)
+            for task in tasks.values()
+        ]
     return import_searches(runs, each="log", shape=values["shape"], attrs={"title": "MetaSchedule logs"})
 
 
@@ -248,28 +250,6 @@ LOGS = Importer(
   abtune import logs --pattern '{config}_outputs/{shape}_t=5000/*.txt' --out t.nc
 """,
 )
-
-
-def _log_lines(path: Path) -> list[Line]:
-    with reading(path):
-        files = logs_in(path) if path.is_dir() else [path]
-    if not files:
-        raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
-    return [
-        Line(file=file, number=number, text=text)
-        for file in files
-        for number, text in enumerate(read_text(file).split("\n"), start=1)
-    ]
-
-
-def _searches(tasks: Mapping[str, Task]) -> list[Search]:
-    if not tasks:
-        raise DatasetError("no table of tasks and no trial in it")
-    for task in tasks.values():
-        _check_task(task)
-    return [
-        Search(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks.values()
-    ]
 
 
 def _check_task(task: Task) -> None:
