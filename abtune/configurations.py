@@ -65,7 +65,12 @@ class Configuration:
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # the name first, by which it is named where another is wrong
-            self._require_kind(entry.name, {"str": str, "int": int}.get(str(entry.type), dict))
+            value, kind = getattr(self, entry.name), {"str": str, "int": int}.get(str(entry.type), dict)
+            # True is an int in Python.
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+                whose = "" if entry.name == "name" else f" {self.name!r}"
+                wrong = f"must be of type {kind.__name__}, not {type(value).__name__}"
+                raise InputError(f"{entry.name} of configuration{whose} {wrong}")
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", self.name):
             raise InputError(
                 f"{self.name!r} is no name of a configuration; use up to 64 letters, digits, ._+-"
@@ -80,14 +85,6 @@ class Configuration:
                 )
         self._require_values("strategy_options", (int, float))
         self._require_values("pass_config", (int, str))
-
-    def _require_kind(self, field_name: str, kind: type) -> None:
-        value = getattr(self, field_name)
-        # True is an int in Python.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-            whose = "" if field_name == "name" else f" {self.name!r}"
-            found, wanted = type(value).__name__, kind.__name__
-            raise InputError(f"{field_name} of configuration{whose} must be of type {wanted}, not {found}")
 
     def _require_values(self, field_name: str, kinds: tuple[type, ...]) -> None:
         """Refuse what cannot be handed to another process or compared with a file."""

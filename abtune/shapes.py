@@ -16,8 +16,28 @@ from abtune.errors import InputError, unknown_name
 _MOST = 2**31 - 1
 
 
+class _Workload:
+    """What both kinds share: a label that is made of the sizes, and limits of these."""
+
+    __slots__: tuple[str, ...] = ()
+    template: ClassVar[str]
+
+    @property
+    def label(self) -> str:
+        """The label as published, such as ``M=512_N=256_K=640``."""
+        return self.template.format(self)
+
+    def _require_sizes(self) -> None:
+        for name in self.__slots__:
+            size = getattr(self, name)
+            if size < 0 or (size == 0 and name != "padding"):
+                raise InputError(f"{type(self).__name__}: {name} must be positive, not {size}")
+            if size > _MOST:
+                raise InputError(f"{type(self).__name__}: {name} must be at most {_MOST}, not {size}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2d:
+class Conv2d(_Workload):
     """A two-dimensional convolution, NHWC, float32, square stride, padding and dilation."""
 
     workload: ClassVar[str] = "conv2d_nhwc"
@@ -41,14 +61,9 @@ class Conv2d:
     dilation: int
 
     def __post_init__(self) -> None:
-        _require_sizes(self)
+        self._require_sizes()
         if self.output_shape[1] < 1 or self.output_shape[2] < 1:
             raise InputError(f"{self.label}: the filter is larger than the padded input")
-
-    @property
-    def label(self) -> str:
-        """The label as published, such as ``N=1_H=56_W=56_C=64_K=64_R=1_S=1_STR=1_PAD=0_DIL=1``."""
-        return self.template.format(self)
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -71,7 +86,7 @@ class Conv2d:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gemm:
+class Gemm(_Workload):
     """A matrix product C(M, N) = A(M, K) B(K, N), neither transposed, float32."""
 
     workload: ClassVar[str] = "gemm_nn"
@@ -82,12 +97,7 @@ class Gemm:
     k: int
 
     def __post_init__(self) -> None:
-        _require_sizes(self)
-
-    @property
-    def label(self) -> str:
-        """The label as published, such as ``M=512_N=256_K=640``."""
-        return self.template.format(self)
+        self._require_sizes()
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -184,15 +194,6 @@ def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = 
     operations = [shape.flop if shape else other for shape, other in zip(shapes, others, strict=False)]
     values = {"workload": [shape.workload if shape else "" for shape in shapes]}
     return values if all(map(math.isnan, operations)) else {**values, "flop": operations}
-
-
-def _require_sizes(shape: Any) -> None:
-    for name in shape.__slots__:
-        size = getattr(shape, name)
-        if size < 0 or (size == 0 and name != "padding"):
-            raise InputError(f"{type(shape).__name__}: {name} must be positive, not {size}")
-        if size > _MOST:
-            raise InputError(f"{type(shape).__name__}: {name} must be at most {_MOST}, not {size}")
 
 
 def _require_tunable(shape: Shape) -> None:

@@ -121,7 +121,10 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
         reason = _reason(error)
         if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
             reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
-        reason += _lack_of_room(place, dataset.nbytes)
+        with contextlib.suppress(OSError):
+            free = shutil.disk_usage(place.parent).free
+            if free < dataset.nbytes:  # then HDF5 says that permission is denied
+                reason += f", and there are only {free} bytes of room"
         raise StoreError(f"cannot write {path}: {reason}; {remedy}") from None
 
 
@@ -202,14 +205,6 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
         elif str(name) not in dataset.coords:
             encoding[str(name)] = {"zlib": True, "shuffle": True, "complevel": 4}
     return encoding
-
-
-def _lack_of_room(place: Path, size: int) -> str:
-    """Return a remark if there may be no room, of which HDF5 says that permission is denied."""
-    with contextlib.suppress(OSError):
-        free = shutil.disk_usage(place.parent).free
-        return f", and there are only {free} bytes of room" if free < size else ""
-    return ""
 
 
 def _reason(error: BaseException) -> str:
