@@ -145,7 +145,7 @@ class Store:
             # A kill from here on leaves the dataset as the source, until the description is there again.
             self.description.unlink(missing_ok=True)
             for record in self.records():
-                self.save_record(record)
+                write_json(self._path("runs", record.key), record)
             for rounds in self.rounds().values():
                 self.save_rounds(rounds)
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
