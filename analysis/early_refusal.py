@@ -109,7 +109,7 @@ def propose_as_stock(
     from abtune.measure.tvm import propose as room
     from abtune.measure.tvm.early_refusal import LIMITS, STOCK, is_refused, verifier
     from abtune.measure.tvm.load_tvm import ms, tvm
-    from abtune.measure.tvm.search_context import search_context
+    from abtune.measure.tvm.propose import search_context
 
     limits = [json.loads(problem.target)[name] for name in LIMITS]
     verify = verifier(search_context(problem, 1).space_generator.postprocs)

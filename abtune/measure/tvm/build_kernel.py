@@ -12,7 +12,7 @@ from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program, tvm
-from abtune.measure.tvm.search_context import search_context
+from abtune.measure.tvm.propose import search_context
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.traces import Trace, adopted, read_trace, require_allowed, write_trace
 from abtune.traces import carry_over as carried_over

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from abtune.configurations import RANDOM
+from abtune.configurations import RANDOM, import_attribute
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
-from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program
-from abtune.measure.tvm.search_context import design_spaces, search_context
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, shash2hex, tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import Gemm
+from abtune.text import one_line
 
 # The options of a strategy, and the speed of a core, are tried on this shape. Options that only take longer
 # are cut down to ENOUGH.
@@ -192,3 +192,60 @@ def restore_model(model: Any, state: bytes, context: Any) -> None:
         model.data_size = len(features)
     if "booster" in arrays:
         model.booster = Booster(model_file=bytearray(arrays["booster"].tobytes()))
+
+
+def search_context(
+    problem: Problem, rng_seed: int, threads: int = 1, *, postprocessors: Sequence[Any] | None = None
+) -> Any:
+    """Return a ``TuneContext`` with the space generator and the strategy of a problem."""
+    config = problem.config
+    # TVM tells whole numbers apart from others.
+    options = {
+        name: int(value) if float(value).is_integer() else value
+        for name, value in config.strategy_options.items()
+    }
+    return ms.TuneContext(
+        mod=tensor_program(problem.shape),
+        target=tvm_target(problem.target),
+        space_generator=_space_generator(problem, postprocessors),
+        search_strategy=ms.search_strategy.create(config.strategy, **options),
+        rand_state=rng_seed,
+        num_threads=threads,
+    )
+
+
+def design_spaces(context: Any, problem: Problem) -> list[Any]:
+    """Return the design spaces that the configuration does not skip."""
+    skipped = problem.config.skipped_annotation
+    spaces = [
+        space for space in context.generate_design_space() if not (skipped and skipped in str(space.trace))
+    ]
+    if not spaces:
+        raise TargetError(
+            f"configuration {problem.config.name!r} leaves no design space for {problem.shape.label}; "
+            "change its skipped_annotation"
+        )
+    return spaces
+
+
+def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> Any:
+    target = tvm_target(problem.target)
+    if problem.config.space:
+        make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
+        if problem.config.space_is_foreign:
+            load_tensor_intrinsics()
+        try:
+            space = make_space(target)
+        except Exception as error:
+            # Of a longer message, such as TVM's with a whole program, the last line alone is told.
+            if len(text := one_line(str(error))) > 200:
+                raise
+            raise TargetError(f"{problem.config.space} raises {type(error).__name__}: {text}") from error
+        if not isinstance(space, ms.SpaceGenerator):
+            raise TargetError(f"{problem.config.space} returns {type(space).__name__}, not a SpaceGenerator")
+        return space
+    # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
+    rules = str(target.kind.name)
+    return ms.space_generator.PostOrderApply(
+        sch_rules=rules, postprocs=rules if postprocessors is None else postprocessors, mutator_probs=rules
+    )

@@ -23,8 +23,7 @@ from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, Trial
 from abtune.measure.tvm.build_kernel import scheduled_module
 from abtune.measure.tvm.load_tvm import ms, tvm
-from abtune.measure.tvm.propose import propose
-from abtune.measure.tvm.search_context import search_context
+from abtune.measure.tvm.propose import propose, search_context
 from abtune.shapes import Shape
 
 # Of the landscape: which one; how steep it is, so that the log latency of random candidates has a standard

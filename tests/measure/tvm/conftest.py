@@ -21,7 +21,6 @@ def room() -> Iterator[types.SimpleNamespace]:
         build_kernel,
         load_tvm,
         propose,
-        search_context,
         time_kernel,
         tvm_devices,
     )
@@ -31,7 +30,6 @@ def room() -> Iterator[types.SimpleNamespace]:
         build_kernel,
         load_tvm,
         propose,
-        search_context,
         time_kernel,
         tvm_devices,
     )

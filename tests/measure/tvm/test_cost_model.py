@@ -30,9 +30,7 @@ def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: Hist
     for name in set(before) - {"booster"}:
         np.testing.assert_array_equal(before[name], after[name])
     restored = room.load_tvm.ms.cost_model.XGBModel(num_tuning_cores=1)
-    room.propose.restore_model(
-        restored, model, room.search_context.search_context(problem(GEMM, QUICK, cpu), 1)
-    )
+    room.propose.restore_model(restored, model, room.propose.search_context(problem(GEMM, QUICK, cpu), 1))
     assert restored.last_train_size == before["last_train_size"] > 0
     assert restored.data_size == 5
     assert room.propose.save_model(restored) == model

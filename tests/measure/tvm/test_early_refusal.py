@@ -55,8 +55,8 @@ def test_every_verdict_is_that_of_verify_gpu_code(
 ) -> None:
     """Of random schedules the same ones are refused as by all of MetaSchedule's postprocessors."""
     tuned = problem(shape, config, target)
-    context = room.search_context.search_context(tuned, 1)
-    spaces = room.search_context.design_spaces(context, tuned)
+    context = room.propose.search_context(tuned, 1)
+    spaces = room.propose.design_spaces(context, tuned)
     assert all(refusal.is_tiled(space.mod) for space in spaces)
     tvm, seeds = room.load_tvm.tvm, np.random.default_rng(1)
     limits = [json.loads(target)[name] for name in refusal.LIMITS]
@@ -144,7 +144,7 @@ def test_only_the_own_design_spaces_for_cuda_are_known(refusal: Any, cpu: str) -
 def test_transfers_are_verified(room: Any) -> None:
     """The context with which a schedule is carried over keeps VerifyGPUCode."""
     ms = room.load_tvm.ms
-    generator = room.search_context.search_context(problem(LARGE, ASYNC, CUDA), 1).space_generator
+    generator = room.propose.search_context(problem(LARGE, ASYNC, CUDA), 1).space_generator
     names = [type(each).__name__ for each in generator.postprocs]
     assert names == [type(each).__name__ for each in ms.postproc.Postproc.create("cuda")]
     assert "VerifyGPUCode" in names

@@ -73,7 +73,7 @@ def test_a_cost_model_that_was_put_away_learns_the_same(room: Any, cpu: str) -> 
     """A model that is saved and restored between lessons equals one that lives on, bit for bit."""
     ms = room.load_tvm.ms
     candidates, *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2 * COUNT, 1)
-    context = room.search_context.search_context(problem(GEMM, QUICK, cpu), 1)
+    context = room.propose.search_context(problem(GEMM, QUICK, cpu), 1)
     workload = ms.database.Workload(context.mod)
     learn, save = room.propose.learn, room.propose.save_model
     parts = candidates[:COUNT], candidates[COUNT : COUNT + 4], candidates[COUNT + 4 :]
@@ -102,7 +102,7 @@ def test_the_first_iteration_is_that_of_stock(
     np.random.seed(7)  # noqa: NPY002 - the cost model draws from it
     with tempfile.TemporaryDirectory() as folder:
         ms.tune_tasks(
-            tasks=[room.search_context.search_context(tuned, 7)],
+            tasks=[room.propose.search_context(tuned, 7)],
             task_weights=[1.0],
             work_dir=folder,
             max_trials_global=COUNT,
@@ -150,7 +150,7 @@ def test_later_iterations_leave_out_what_was_tried(room: Any, cpu: str) -> None:
     model = score_by_hash(room, first=before)
 
     def context_that_remembers(number: int) -> Any:
-        context = room.search_context.search_context(tuned, 5)
+        context = room.propose.search_context(tuned, 5)
         evolve = ms._ffi_api.SearchStrategyEvolutionarySearchEvolveWithCostModel
 
         def generate() -> Any:

@@ -30,13 +30,11 @@ SPACE = "design_space:space"
 def test_options_reach_the_strategy(room: Any, cpu: str) -> None:
     """Options of a strategy are passed on, whole numbers as integers; unknown ones are an error."""
     options = {"population_size": 32.0, "eps_greedy": 0.5}
-    context = room.search_context.search_context(
-        problem(GEMM, replace(QUICK, strategy_options=options), cpu), 1
-    )
+    context = room.propose.search_context(problem(GEMM, replace(QUICK, strategy_options=options), cpu), 1)
     assert context.search_strategy.population_size == 32
     assert context.search_strategy.eps_greedy == 0.5
     with pytest.raises(TypeError, match="no_such_option"):
-        room.search_context.search_context(
+        room.propose.search_context(
             problem(GEMM, replace(QUICK, strategy_options={"no_such_option": 1}), cpu), 1
         )
 
@@ -77,7 +75,7 @@ def test_a_configuration_can_bring_its_space(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     loaded: list[bool] = []
-    monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
+    monkeypatch.setattr(room.propose, "load_tensor_intrinsics", lambda: loaded.append(True))
     own = replace(RANDOM, name="own", space=SPACE)
     (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), History(), 2, 1)
     assert loaded == [True]
@@ -104,7 +102,7 @@ def test_innermost_tiles_of_vector_tiles_have_16_floats(
 ) -> None:
     """The other tiles, and cached writes, are those of MetaSchedule's own space for CPUs."""
     loaded: list[bool] = []
-    monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
+    monkeypatch.setattr(room.propose, "load_tensor_intrinsics", lambda: loaded.append(True))
 
     def spaces(config: Configuration) -> set[tuple[int, int, bool]]:
         found = set()
