@@ -113,7 +113,7 @@ def sweep(**options: Any) -> int:
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import require_design
-    from abtune.measure.tvm.cuda.nvrtc import why_no_gpu
+    from abtune.measure.tvm.nvrtc import why_no_gpu
     from abtune.stats.testing.design import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too

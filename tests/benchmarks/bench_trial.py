@@ -22,8 +22,8 @@ from typing import Any
 from abtune.configurations import MAINLINE
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History
+from abtune.measure.tvm import nvrtc
 from abtune.measure.tvm.build_kernel import scheduled_module
-from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.propose import propose
 from abtune.measure.tvm.tvm_devices import tvm_target

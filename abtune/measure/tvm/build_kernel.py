@@ -10,7 +10,7 @@ from typing import Any
 
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate
-from abtune.measure.tvm.cuda import nvrtc
+from abtune.measure.tvm import nvrtc
 from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program, tvm
 from abtune.measure.tvm.propose import search_context
 from abtune.measure.tvm.tvm_devices import tvm_target

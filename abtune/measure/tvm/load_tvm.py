@@ -7,7 +7,7 @@ import sys
 import types
 from typing import Any
 
-from abtune.measure.tvm.cuda import nvrtc
+from abtune.measure.tvm import nvrtc
 from abtune.shapes import Conv2d, Gemm, Shape
 
 __all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "tensor_program", "tvm"]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
-from abtune.measure.tvm.cuda import nvml
+from abtune.measure.tvm import nvml
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda, remote_session
 from abtune.shapes import Conv2d, Gemm, Shape

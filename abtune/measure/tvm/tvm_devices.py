@@ -9,7 +9,7 @@ from typing import Any
 
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import REMOTE, TargetFacts
-from abtune.measure.tvm.cuda import nvml, nvrtc
+from abtune.measure.tvm import nvml, nvrtc
 from abtune.measure.tvm.load_tvm import tvm
 
 

@@ -18,7 +18,7 @@ from dask.system import cpu_count
 from abtune.dataset.schema import TransferStatus, TrialStatus
 from abtune.measure.plan.problem import Kernel, Problem, Settings
 from abtune.measure.plan.records import STATES, Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
-from abtune.measure.tvm.cuda.nvml import DeviceState
+from abtune.measure.tvm.nvml import DeviceState
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool

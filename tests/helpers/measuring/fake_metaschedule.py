@@ -38,7 +38,7 @@ import numpy as np
 
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.tvm.cuda.nvml import DeviceState
+from abtune.measure.tvm.nvml import DeviceState
 
 TARGET = '{"kind": "fake"}'
 

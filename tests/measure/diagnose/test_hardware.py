@@ -22,7 +22,7 @@ def by_name(findings: tuple[Finding, ...]) -> dict[str, Finding]:
 
 def test_no_gpu_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a GPU a sweep tunes the CPU, so this is a warning; a user who chose the CPU gets none."""
-    monkeypatch.setattr("abtune.measure.tvm.cuda.nvrtc.why_no_gpu", lambda: "no NVIDIA driver here")
+    monkeypatch.setattr("abtune.measure.tvm.nvrtc.why_no_gpu", lambda: "no NVIDIA driver here")
     with_target(monkeypatch)
     facts, findings = diagnose.check_target("auto")
     assert facts == make_facts()
@@ -40,7 +40,7 @@ def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         devices=("NVIDIA H200",) * 2,
         versions={"tvm": "0.27", "driver": "580", "cuda": "13.0"},
     )
-    monkeypatch.setattr("abtune.measure.tvm.cuda.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
+    monkeypatch.setattr("abtune.measure.tvm.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
     found = by_name(diagnose.check_target("auto")[1])
     assert found["target"].state == "cuda: 2 x NVIDIA H200"
     assert found["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"

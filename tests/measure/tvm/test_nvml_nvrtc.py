@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from abtune.measure.tvm.cuda import nvml, nvrtc
+from abtune.measure.tvm import nvml, nvrtc
 
 
 class NoDriver(Exception):  # noqa: N818

@@ -1,1 +1,0 @@
-"""The NVIDIA libraries that abtune calls itself: NVML and NVRTC."""
