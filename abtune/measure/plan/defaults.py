@@ -23,10 +23,3 @@ ROUNDS = 5
 REPEATS = 5
 CACHE = "warm"
 RNG_SEED = 0
-
-# No option changes these: timings of a candidate in its search, least milliseconds of one timing, and the
-# seconds after which building or timing one candidate is given up.
-SEARCH_REPEATS = 3
-REPEAT_MS = 10
-# MetaSchedule's own builder and runner give up after the same time.
-STEP_TIMEOUT = 30.0

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 from abtune.configurations import Configuration
-from abtune.measure.plan import defaults
 from abtune.shapes import Shape
 
 
@@ -55,15 +54,16 @@ class Settings:
     trials: int  # candidates of a run, and of one iteration of its search
     trials_per_iteration: int
     # timings of a candidate within a search, and the least duration of one timing, milliseconds
-    search_repeats: int = defaults.SEARCH_REPEATS
-    search_repeat_ms: int = defaults.REPEAT_MS
+    search_repeats: int = 3
+    search_repeat_ms: int = 10
     # rounds of re-measuring the winners, timings per round, and the least duration of one timing,
     # milliseconds
     rounds: int
     repeats: int
-    repeat_ms: int = defaults.REPEAT_MS
-    build_timeout: float = defaults.STEP_TIMEOUT  # limits for building and timing one candidate, seconds
-    run_timeout: float = defaults.STEP_TIMEOUT
+    repeat_ms: int = 10
+    # limits for building and timing one candidate, seconds; those of MetaSchedule's own builder and runner
+    build_timeout: float = 30.0
+    run_timeout: float = 30.0
     rng_seed: int  # root of all random numbers that abtune chooses
     # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
     cache: str = "warm"  # the meaning of old datasets, which have no such setting
