@@ -108,11 +108,7 @@ def percentage(low: int, high: int, *, example: str) -> Callable[[Any], float]:
     return percent
 
 
-def split_commas(
-    ctx: click.Context,  # noqa: ARG001 (click's signature of a callback)
-    param: click.Parameter,
-    values: Sequence[str],
-) -> tuple[str, ...]:
+def split_commas(_: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
     """Flatten ``--option a,b --option c`` to ``("a", "b", "c")``; an empty name is a mistake."""
     names = tuple(name.strip() for value in values for name in value.split(","))
     if not all(names):

@@ -251,20 +251,20 @@ async def _search_together(
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
     searches: list[Search] = []
     moved = asyncio.Condition()
-    for run, (history, started) in zip(group, found, strict=True):
-        searches.append(
-            Search(
-                session=session,
-                run=run,
-                history=history,
-                started=started or now(),
-                priority=priority,
-                health=health,
-                group=searches,
-                moved=moved,
-                is_finished=session.store.is_finished(run),
-            )
+    searches += [
+        Search(
+            session=session,
+            run=run,
+            history=history,
+            started=started or now(),
+            priority=priority,
+            health=health,
+            group=searches,
+            moved=moved,
+            is_finished=session.store.is_finished(run),
         )
+        for run, (history, started) in zip(group, found, strict=True)
+    ]
     async with asyncio.TaskGroup() as tasks:
         for search in searches:
             if not search.is_finished:
