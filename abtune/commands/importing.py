@@ -121,26 +121,23 @@ def import_(ctx: click.Context) -> None:
 
 
 def _command(importer: Importer) -> click.Command:
+    from abtune.ingest.importers import Inputs
+
+    # Where runs have to be named, files are refused with the command to type.
+    shown = "[FILES]..." if importer.inputs is Inputs.FILES else ""
+    inputs = [click.Argument(["files"], nargs=-1, metavar=shown), *_by_name(importer.run_is)]
+    if importer.inputs is Inputs.ONE_FILE:
+        # click calls back with the context, the parameter and the value; the value is to be a tuple.
+        inputs = [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
     examples = importer.examples.strip("\n")
     plural = "s" * (examples.count("\n") > 0)
     return click.Command(
         importer.name,
-        params=[*_inputs(importer), *map(_option, importer.options), *output_options()],
+        params=[*inputs, *map(_option, importer.options), *output_options()],
         callback=partial(_import, importer),
         help=importer.summary,
         epilog=f"\b\nExample{plural}:\n{examples}\n" if examples else None,
     )
-
-
-def _inputs(importer: Importer) -> list[click.Parameter]:
-    from abtune.ingest.importers import Inputs
-
-    if importer.inputs is Inputs.ONE_FILE:
-        # click calls back with the context, the parameter and the value; the value is to be a tuple.
-        return [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
-    # Where runs have to be named, files are refused with the command to type.
-    shown = "[FILES]..." if importer.inputs is Inputs.FILES else ""
-    return [click.Argument(["files"], nargs=-1, metavar=shown), *_by_name(importer.run_is)]
 
 
 def _by_name(run_is: str) -> list[click.Parameter]:

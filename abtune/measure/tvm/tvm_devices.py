@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 from typing import Any
@@ -107,10 +108,8 @@ def _last_line(error: Exception) -> str:
 def _device_names(kind: str, target: str, remote: str) -> tuple[str, ...]:
     if remote or kind != "cuda":
         return (device_name(target),)
-    names: list[str] = []
-    while tvm.cuda(len(names)).exist:
-        names.append(str(tvm.cuda(len(names)).device_name))
-    return tuple(names)
+    gpus = itertools.takewhile(lambda gpu: gpu.exist, map(tvm.cuda, itertools.count()))
+    return tuple(str(gpu.device_name) for gpu in gpus)
 
 
 def device_name(target: str) -> str:
