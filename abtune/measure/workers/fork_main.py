@@ -23,8 +23,10 @@ def main(descriptor: int, module: str) -> None:
     """Run a fork server in this process, until its parent is gone."""
     # An interrupt that reaches this process or a child ends nothing: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What cannot be imported ends the process. The parent reads the error, which Python prints last.
-    importlib.import_module(module)
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # noqa: BLE001 - the parent reads the last line that this process prints
+        sys.exit(one_line(error))
     gc.freeze()  # what is never collected is never written to, and stays shared
     _offer_forks(socket.socket(fileno=descriptor), module)
     os._exit(0)
