@@ -27,8 +27,8 @@ import numpy as np
 from abtune.configurations import CONFIGURATIONS
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.problem import Problem
+from abtune.measure.tvm import nvrtc
 from abtune.measure.tvm.build_kernel import scheduled_module
-from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import parse_shape
