@@ -12,7 +12,15 @@ import xarray as xr
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired, runs_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import best_of, best_of_floor, mean_of_known, moments, seed_values
+from abtune.stats.variance import (
+    best_of,
+    best_of_floor,
+    mean_of_known,
+    moments,
+    rounding,
+    seed_values,
+    timer_step,
+)
 from abtune.text import percent
 
 # Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
@@ -29,6 +37,7 @@ class Samples:
     latency: Floats  # (shapes,), seconds: geometric mean over seeds; the timing itself if there is only one
     noise: Floats  # (shapes,): standard deviation of the log latency over seeds
     floor: Floats  # (shapes,): mean measurement variance of a seed's value; NaN if never timed twice
+    rounding: Floats  # (shapes,): how far a coarse timer can move the mean log latency; mostly zero
     failed: Integers  # (shapes,): runs that failed
     missing: Integers  # (shapes,): runs never made that another configuration has
     untimed: Integers  # (shapes,): complete runs whose winner has no timing
@@ -84,6 +93,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         latency=_geometric_mean(latency, values.mean),
         noise=np.sqrt(values.variance),
         floor=mean_of_known(seeds.measurement_variance),
+        rounding=rounding(latency, _timer_step(dataset)),
         failed=_count(status == RunStatus.FAILED),
         missing=_missing(made, status != RunStatus.MISSING),
         untimed=_count(untimed & ~searched),
@@ -92,6 +102,12 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         unpaired=np.zeros_like(values.n),
         failed_pairs=np.zeros_like(values.n),
     )
+
+
+def _timer_step(dataset: xr.Dataset) -> float:
+    latency = dataset["latency"].transpose("shape", "config", ...)
+    cells = latency.sizes["shape"] * latency.sizes["config"]
+    return timer_step(latency.values.astype(np.float64).reshape(cells, -1))
 
 
 def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
@@ -154,7 +170,7 @@ def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples
         replace(side, value=values, noise=np.sqrt(moments(values).variance), floor=floor)
         for side, values, floor in both
     )
-    return one, two
+    return replace(one, rounding=one.rounding + two.rounding), two
 
 
 def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:

@@ -47,7 +47,7 @@ from simulated_reports import (
 from simulated_series import series_table, worth_table
 from simulated_skew import pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
-from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
+from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
 
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
@@ -185,6 +185,7 @@ def main() -> None:
             "gates": (gates_table, [analyses // 2]),
             "not slower": (not_slower_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
+            "coarse timer": (coarse_table, [analyses // 4]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),
             "gaps": (gaps_table, [replications]),

@@ -14,7 +14,9 @@ import numpy as np
 from noise_kinds import Array, Noise, lognormal
 from simulated_reports import ALPHA, SHAPES, table
 
+from abtune import analyze, make_dataset
 from abtune.compare.overall import overall
+from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
@@ -177,6 +179,35 @@ def _mixed(differing: int, margin: float, reports: int) -> tuple[float, float, f
     return float(wrong[0].mean()), float(wrong[1].mean()), float((wrong[0] | wrong[1]).mean())
 
 
+def coarse_table(reports: int) -> str:
+    """Lay out what a coarse timer does to reports of 10 shapes of 18 to 22 us, with boosts of up to 4 %."""
+    rows = []
+    for step in (1.0, 0.1):
+        for noise in (0.003, 0.01, 0.03):
+            counts = np.mean([_coarse(step, noise, seed) for seed in range(reports)], axis=0)
+            shares = (f"{100 * share:.1f}" for share in counts)
+            rows.append([f"{step:g} us", f"{100 * noise:g} %", *shares])
+    return table(["step", "noise", "intervals that miss", "false equivalences", "wrong directions"], rows)
+
+
+def _coarse(step: float, noise: float, seed: int) -> tuple[float, bool, bool]:
+    """Return the share of intervals that miss, and whether any equivalence or direction is false."""
+    rng = np.random.default_rng([13, seed])
+    time, boosts = rng.uniform(18, 22, 10), rng.uniform(-0.04, 0.04, 10)
+    sides = np.stack([time, time / np.exp(boosts)], axis=1)[:, :, np.newaxis]
+    micros = np.round(sides * np.exp(rng.normal(0, noise, (10, 2, 10))) / step) * step
+    shapes = [f"shape{number}" for number in range(10)]
+    rows = analyze(make_dataset(1e-6 * micros, shapes=shapes, configs=["old", "new"])).comparisons
+    found = list(zip(rows, boosts.tolist(), strict=True))
+    missed = [not row.boost_low <= math.expm1(boost) <= row.boost_high for row, boost in found]
+    directions = {Verdict.IMPROVED: -1, Verdict.REGRESSED: 1}
+    return (
+        float(np.mean(missed)),
+        any(row.verdict is Verdict.EQUIVALENT and abs(boost) > math.log(1.02) for row, boost in found),
+        any(directions.get(row.verdict, 0) * boost > 0 for row, boost in found),
+    )
+
+
 def sessions_table(reports: int) -> str:
     """Lay out how often the overall intervals hold where the runs of a seed share a session."""
     rows = []
@@ -273,6 +304,7 @@ def _samples(value: Array) -> Samples:
         latency=np.exp(value.mean(axis=1)),
         noise=value.std(axis=1, ddof=1),
         floor=np.full(shapes, np.nan),
+        rounding=np.zeros(shapes),
         failed=none,
         missing=none,
         untimed=none,

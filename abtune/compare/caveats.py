@@ -97,8 +97,11 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
     if n < 2:
         return
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
+    if side.rounding[shape] > 0:
+        step = percent(2 * float(side.rounding[shape]))
+        yield f"{name}: timer steps of {step} hide the noise. Interval and verdict allow for half a step."
     # Written so that an unknown floor, NaN, counts as none.
-    if noise == 0 and not floor > 0:
+    elif noise == 0 and not floor > 0:
         rounded = "The interval and the verdict leave out what the timer rounds away."
         yield f"{name}: all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
     elif floor > noise**2:

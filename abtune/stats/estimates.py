@@ -127,6 +127,10 @@ class Interval:
     low: Floats  # NaN, as high is, if either side has fewer than two values
     high: Floats
 
+    def widened(self, by: Floats | float) -> Interval:
+        """Return the interval with both ends moved outwards."""
+        return Interval(difference=self.difference, low=self.low - by, high=self.high + by)
+
 
 def welch(samples: TwoSample, *, level: float) -> Interval:
     """Return Welch's t interval."""

@@ -15,6 +15,9 @@ from scipy import special
 
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascending, sizes
 
+# That three different timings are multiples of ten times the real step has a chance of 1 in 1,000.
+_FEWEST_FOR_STEP = 3
+_LEAST_ROUNDING = 1e-4  # 0.01 %, less than anybody asks for
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
 
@@ -58,6 +61,40 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
     variance = np.where(rounds > 1, between, mean_of_known(within))
     return SeedValues(value=value, measurement_variance=variance)
+
+
+def timer_step(seconds: Floats) -> float:
+    """Return the power of ten that divides all timings, from shape (cells, timings); zero if unknown.
+
+    It is unknown where few timings differ, which may be round by chance, and where the timings of each cell
+    agree: a simulator has no noise to hide. Six digits are looked at.
+    """
+    known = np.where(seconds > 0, seconds, np.nan)
+    known = known[~np.isnan(known).all(axis=1)]
+    every = known[~np.isnan(known)]
+    timings = np.unique(every[:: max(len(every) // 10_000, 1)])  # some are enough
+    if len(timings) < _FEWEST_FOR_STEP or (np.nanmin(known, axis=1) == np.nanmax(known, axis=1)).all():
+        return 0.0
+    power = np.floor(np.log10(timings)).astype(np.int64) - 5  # of the sixth digit
+    digits = np.rint(timings / 10.0**power).astype(np.int64)
+    zeros = sum((digits % 10**count == 0).astype(np.int64) for count in range(1, 6))
+    return float(10.0 ** np.min(power + zeros))
+
+
+def rounding(seconds: Floats, step: float) -> Floats:
+    """Return how far a timer's step can move the mean log latency, shape (shapes,), from (shapes, ...).
+
+    Half a step where the timings of a shape vary less than that. Where they vary more, rounding errors are
+    random, and part of their noise.
+    """
+    known = ~np.isnan(seconds)
+    axes = tuple(range(1, seconds.ndim))
+    n = np.maximum(np.count_nonzero(known, axis=axes), 1)
+    mean = np.sum(seconds, axis=axes, where=known) / n
+    inner = mean.reshape(-1, *(1,) * len(axes))
+    spread = np.sqrt(np.sum((seconds - inner) ** 2, axis=axes, where=known) / n)
+    share = step / 2 / np.where(mean > 0, mean, np.inf)
+    return np.where((spread < step / 2) & (share >= _LEAST_ROUNDING), share, 0.0)
 
 
 def moments(values: npt.ArrayLike) -> Moments:

@@ -277,6 +277,33 @@ def test_what_a_coarse_timer_hides_is_mentioned() -> None:
     }
 
 
+def test_a_coarse_timer_widens_what_rests_on_it() -> None:
+    """On a clock of 1 us, kernels of 20 us have true boosts within their intervals; 1 ns changes nothing."""
+    rng = np.random.default_rng(0)
+    time, boosts = rng.uniform(18, 22, 20), rng.uniform(-0.04, 0.04, 20)
+    sides = np.stack([time, time / np.exp(boosts)], axis=1)[:, :, np.newaxis]
+    micros = sides * np.exp(rng.normal(0, 0.003, (20, 2, 10)))
+    shapes = [f"s{number}" for number in range(20)]
+
+    def judged(decimals: int) -> abtune.Analysis:
+        seconds = np.round(micros, decimals) * 1e-6
+        return abtune.analyze(abtune.make_dataset(seconds, shapes=shapes, configs=["mainline", "async"]))
+
+    coarse, fine, exact = judged(0), judged(3), judged(12)
+    for row, boost in zip(coarse.comparisons, boosts, strict=True):
+        assert row.boost_low_simultaneous <= row.boost_low <= np.expm1(boost) <= row.boost_high
+        assert row.verdict is not Verdict.EQUIVALENT or abs(boost) < np.log(1.02)
+    assert any("timer steps of" in note for row in coarse.comparisons for note in row.caveats)
+    kinds = {row.verdict for row in fine.comparisons}
+    assert kinds >= {Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT}
+    assert [row.verdict for row in fine.comparisons] == [row.verdict for row in exact.comparisons]
+    # Every interval is wider, that of all shapes together, too; counts of shapes are smaller.
+    wide, narrow = (found.overall.these_shapes for found in (coarse, fine))
+    assert wide.boost_high - wide.boost_low > narrow.boost_high - narrow.boost_low + 0.04
+    for claim, other in zip(coarse.claims, fine.claims, strict=True):
+        assert claim.at_least <= other.at_least
+
+
 def test_scatter_below_that_of_the_timings_is_mentioned() -> None:
     """Seeds that agree better than their own timings allow get the scatter of the timings."""
     dataset = make_sweep(0.0, noise=0.0, rounds=2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abtune.stats.variance import floored, moments, seed_values
+from abtune.stats.variance import floored, moments, rounding, seed_values, timer_step
 
 NAN = np.nan
 
@@ -50,3 +50,27 @@ def test_constant_samples_have_no_variance_at_all() -> None:
 def test_the_floor_raises_and_an_unknown_one_does_not() -> None:
     """Variances are raised to the measurement variance where that is known."""
     assert floored(np.array([1.0, 1.0, 1.0]), np.array([2.0, 0.5, NAN])).tolist() == [2.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("micros", "step"),
+    [
+        ([[20, 21, 20], [30, 30, NAN]], 1e-6),
+        ([[20, 21.5, 20], [30, 30, 30]], 1e-7),
+        ([[2000, 2000, 2100], [3000, 3000, 3000]], 1e-4),
+        ([[20.41267, 21.59, 20], [30, 30, 30]], 1e-10),  # the sixth digit of the smallest timing
+        ([[20, 21, 20], [20, 20, 20]], 0.0),  # two timings may be round by chance
+        ([[20, 20, 20], [30, 30, 30], [40, 40, 40]], 0.0),  # a simulator, whose timings agree
+        ([[NAN, NAN, NAN], [0, -1, NAN]], 0.0),
+    ],
+)
+def test_the_step_of_a_timer_divides_all_timings(micros: list[list[float]], step: float) -> None:
+    """It is the last decimal place that any timing has."""
+    assert timer_step(np.array(micros) * 1e-6) == pytest.approx(step)
+
+
+def test_rounding_counts_where_it_hides_the_noise() -> None:
+    """Half a step of a shape's mean, unless its timings vary by more than half a step."""
+    seconds = np.array([[20.0, 20, 21, 20], [20, 22, 21, 19], [40, 40, 40, NAN], [NAN, NAN, NAN, NAN]])
+    assert rounding(seconds, 1.0) == pytest.approx([0.5 / 20.25, 0, 0.5 / 40, 0])
+    assert not rounding(seconds, 0.0).any()

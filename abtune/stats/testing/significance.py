@@ -98,6 +98,7 @@ class OneSided:
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_welch`
     pool: PooledT  # resamples of all shapes
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
+    rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
 
     def swapped(self) -> OneSided:
         """Return the same with the sides exchanged."""
@@ -106,7 +107,7 @@ class OneSided:
 
     def p_above(self, threshold: float) -> Floats:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
-        distance, error = self.estimate.difference - threshold, self.estimate.error
+        distance, error = self.estimate.difference - self.rounding - threshold, self.estimate.error
         t = distance / np.where(error > 0, error, 1.0)
         # An empty pool gives zero, so Student's t decides alone.
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
@@ -125,7 +126,7 @@ class OneSided:
 
     def lower(self, share: float) -> Floats:
         """Return lower bounds of the differences, each too high with probability ``share``."""
-        difference, error = self.estimate.difference, self.estimate.error
+        difference, error = self.estimate.difference - self.rounding, self.estimate.error
         quantile = np.maximum(special.stdtrit(self.estimate.freedom, 1 - share), self.pool.upper(share))
         # Where nothing varies the difference itself is a bound, if one split of the seeds is rare enough.
         certain = np.where(self.one_split <= share, difference, -np.inf)
