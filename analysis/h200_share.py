@@ -66,6 +66,10 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
         "",
         "## Published boosts",
         "",
+        "![Boosts at equal knowledge with intervals, and the published ones as crosses](h100-shared.png)",
+        "",
+        f"`abtune plot {SHARED} --beside tvm14009-rtx3080 --out docs/h100-shared.png` draws it.",
+        "",
         *published_table(alone, pairs),
         "",
     )
