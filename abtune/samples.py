@@ -17,7 +17,7 @@ from abtune.stats.variance import (
     best_of_floor,
     mean_of_known,
     moments,
-    rounding,
+    rounding_of,
     seed_values,
     timer_step,
 )
@@ -93,7 +93,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         latency=_geometric_mean(latency, values.mean),
         noise=np.sqrt(values.variance),
         floor=mean_of_known(seeds.measurement_variance),
-        rounding=rounding(latency, _timer_step(dataset)),
+        rounding=rounding_of(latency, _timer_step(dataset)),
         failed=_count(status == RunStatus.FAILED),
         missing=_missing(made, status != RunStatus.MISSING),
         untimed=_count(untimed & ~searched),
@@ -136,7 +136,8 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
     """Return both sides as the statistics take them: the baseline first."""
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
     make = TwoSample.of_pairs if baseline.paired else TwoSample
-    return make(baseline.value, candidate.value, floor)
+    rounding = baseline.rounding + candidate.rounding
+    return make(baseline.value, candidate.value, floor, rounding=rounding)
 
 
 def change_of(before: Samples, after: Samples) -> Samples:

@@ -49,7 +49,7 @@ def overall(
     shapes, level = tuple(workloads), settings.level
     sides = keep_best(runs, settings.quantity)
     samples = two_sample(*sides)
-    estimate, rounding = standard_error(samples), sides[0].rounding + sides[1].rounding
+    estimate = standard_error(samples)
     matched = ~np.isnan(estimate.difference)
     replicated = matched & (samples.sizes.min(axis=1) >= 2)
     # Without repeated seeds the mean boost is known all the same; it just has no interval.
@@ -59,19 +59,15 @@ def overall(
     if settings.quantity.searches > 1:
         these = _kept(settings.quantity)
 
-    def half_over_seeds(chosen: Booleans) -> float:
-        # Rounding errors of shapes may all have one sign.
-        return _half_over_seeds(samples, chosen, level) + float(_even(chosen) @ rounding)
-
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
-        of_seeds = half_over_seeds(used & chosen)
+        of_seeds = _half_over_seeds(samples, used & chosen, level)
         # A few shapes may agree by chance, so the error from the seeds is the least.
         half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
         return _aggregate(estimate.difference[chosen], half, LIKE_THESE)
 
     summary = Overall(
-        these_shapes=_aggregate(estimate.difference[used], half_over_seeds(used), these),
+        these_shapes=_aggregate(estimate.difference[used], _half_over_seeds(samples, used, level), these),
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
@@ -116,7 +112,9 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
 
 def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
     """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
-    return half_width(both_variances(samples, _even(used)), level)
+    weight = _even(used)
+    # Rounding errors of shapes may all have one sign.
+    return half_width(both_variances(samples, weight), level) + float(weight @ samples.rounding)
 
 
 def _best_of(runs: tuple[Samples, Samples], used: Booleans, level: float) -> Iterator[Aggregate]:

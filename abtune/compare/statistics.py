@@ -52,13 +52,12 @@ def compute(
     # Tests, interval and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
     samples, estimand = two_sample(baseline, candidate), settings.quantity
-    rounding = baseline.rounding + candidate.rounding
-    tests = run_tests(samples, settings, rng, rounding=rounding)
-    interval = settings.interval.compute(samples, level=settings.level, rng=rng).widened(rounding)
+    tests = run_tests(samples, settings, rng)
+    interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     # Medians have no Welch interval to be held against theirs.
     closed = interval
     if estimand is not Estimand.MEDIAN:
-        closed = welch(samples, level=settings.level).widened(rounding)
+        closed = welch(samples, level=settings.level).widened(samples.rounding)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
     one_sided = tails = None
     if estimand is Estimand.MEDIAN:  # its resamples have no standard error
@@ -70,12 +69,12 @@ def compute(
             estimate=conservative_welch(samples),
             pool=tails.pool,
             one_split=split_share(samples),
-            rounding=rounding,
+            rounding=samples.rounding,
         )
         directions = misled(samples)
         if needs_resamples(settings) and any(directions):
             tests = _with_resamples(tests, one_sided, directions, settings)
-    wide = wide.widened(rounding)
+    wide = wide.widened(samples.rounding)
     return Statistics(
         interval=interval,
         welch=closed,
@@ -217,10 +216,8 @@ def _with_resamples(
     )
 
 
-def run_tests(
-    samples: TwoSample, settings: Settings, rng: np.random.Generator, *, rounding: Floats | float = 0.0
-) -> Tests:
-    """Test every shape for a difference, and for equivalence in spite of a coarse timer."""
+def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
+    """Test every shape for a difference and for equivalence."""
     test, correction = settings.difference_test, settings.procedure
 
     def of_all(p: Floats) -> Floats:
@@ -238,7 +235,7 @@ def run_tests(
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
     p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None
-    margin = math.log1p(settings.margin) - rounding
+    margin = math.log1p(settings.margin) - samples.rounding
     p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=margin))
     return Tests(
         p=p,

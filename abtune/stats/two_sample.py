@@ -9,7 +9,7 @@ that of the mean difference. So what takes two samples takes pairs, unless it de
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ class TwoSample:
     # measurement variance of a seed value, shape (shapes, 2), NaN if unknown: the least variance
     floor: Floats
     paired: bool = False  # first minus second are the differences of pairs, a column per seed
+    # how far a coarse timer can move the difference of the means, shape (shapes,)
+    rounding: Floats | float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -42,6 +44,7 @@ class TwoSample:
         if (floor < 0).any():
             raise ValueError("a measurement variance is negative")
         object.__setattr__(self, "floor", floor)
+        object.__setattr__(self, "rounding", np.broadcast_to(self.rounding, len(self.first)))
 
     @classmethod
     def without_floor(cls, first: npt.ArrayLike, second: npt.ArrayLike) -> Self:
@@ -50,13 +53,16 @@ class TwoSample:
         return cls(one, two, np.full((len(one), 2), np.nan))
 
     @classmethod
-    def of_pairs(cls, first: Floats, second: Floats, floor: Floats) -> Self:
+    def of_pairs(
+        cls, first: Floats, second: Floats, floor: Floats, *, rounding: Floats | float = 0.0
+    ) -> Self:
         """Return pairs: a column has both sides of one seed. A pair without either side is left out."""
         differences = first - second
         # A difference varies by both measurements; one that is unknown adds nothing.
         known = np.where(np.isnan(floor).all(axis=1), np.nan, np.nansum(floor, axis=1))
         floors = np.stack([known, np.full_like(known, np.nan)], axis=1)
-        return cls(differences, np.where(np.isnan(differences), np.nan, 0.0), floors, paired=True)
+        zeros = np.where(np.isnan(differences), np.nan, 0.0)
+        return cls(differences, zeros, floors, paired=True, rounding=rounding)
 
     def __len__(self) -> int:
         return len(self.first)
@@ -68,11 +74,12 @@ class TwoSample:
 
     def swapped(self) -> TwoSample:
         """Return the same samples with the sides exchanged."""
-        return TwoSample(self.second, self.first, self.floor[:, ::-1], self.paired)
+        return replace(self, first=self.second, second=self.first, floor=self.floor[:, ::-1])
 
     def rows(self, index: slice | Integers | Booleans) -> TwoSample:
         """Return some of the shapes."""
-        return TwoSample(self.first[index], self.second[index], self.floor[index], self.paired)
+        parts = {name: getattr(self, name)[index] for name in ("first", "second", "floor", "rounding")}
+        return replace(self, **parts)
 
     def groups(self, *, at_least: int) -> Iterator[Group]:
         """Yield the shapes with this many seeds on both sides, in groups with equal numbers of seeds."""

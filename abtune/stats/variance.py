@@ -81,7 +81,7 @@ def timer_step(seconds: Floats) -> float:
     return float(10.0 ** np.min(power + zeros))
 
 
-def rounding(seconds: Floats, step: float) -> Floats:
+def rounding_of(seconds: Floats, step: float) -> Floats:
     """Return how far a timer's step can move the mean log latency, shape (shapes,), from (shapes, ...).
 
     Half a step where the timings of a shape vary less than that. Where they vary more, rounding errors are

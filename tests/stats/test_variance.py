@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abtune.stats.variance import floored, moments, rounding, seed_values, timer_step
+from abtune.stats.variance import floored, moments, rounding_of, seed_values, timer_step
 
 NAN = np.nan
 
@@ -72,5 +72,5 @@ def test_the_step_of_a_timer_divides_all_timings(micros: list[list[float]], step
 def test_rounding_counts_where_it_hides_the_noise() -> None:
     """Half a step of a shape's mean, unless its timings vary by more than half a step."""
     seconds = np.array([[20.0, 20, 21, 20], [20, 22, 21, 19], [40, 40, 40, NAN], [NAN, NAN, NAN, NAN]])
-    assert rounding(seconds, 1.0) == pytest.approx([0.5 / 20.25, 0, 0.5 / 40, 0])
-    assert not rounding(seconds, 0.0).any()
+    assert rounding_of(seconds, 1.0) == pytest.approx([0.5 / 20.25, 0, 0.5 / 40, 0])
+    assert not rounding_of(seconds, 0.0).any()

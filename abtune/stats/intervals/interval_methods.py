@@ -55,7 +55,7 @@ class Method:
         """Return the intervals of all shapes; ``rng`` is used if the method resamples."""
         function = load(self.function)
         more = {"rng": rng} if self.resamples else {}
-        return cast("Interval", function(samples, level=level, **more))
+        return cast("Interval", function(samples, level=level, **more).widened(samples.rounding))
 
     def coverage_at(self, n: int) -> tuple[int, float]:
         """Return the largest listed number of seeds up to n (at least 5), and the coverage there."""
