@@ -209,6 +209,22 @@ def again(sweep: xr.Dataset, change: npt.ArrayLike, *, noise: float, seed: int =
     return first, first.assign(latency=first["latency"] * np.exp(shifts)[..., None, None])
 
 
+def test_a_coarse_timer_leaves_room_for_a_change() -> None:
+    """Kernels of 20.4 us and of 19.6 us look the same on a clock of 1 us, which is no proof."""
+    rng = np.random.default_rng(0)
+    truth = np.array([20.4, 19.6, 25.0])[:, np.newaxis, np.newaxis]
+
+    def timed(factor: float, decimals: int) -> xr.Dataset:
+        micros = np.round(truth * factor + rng.normal(0, 0.1, (3, 1, 10)), decimals)
+        micros[2, 0, 0] = 26
+        return abtune.make_dataset(micros * 1e-6, shapes=["a", "b", "c"], configs=["mainline"])
+
+    for decimals, verdict in ((0, ChangeVerdict.NOT_SETTLED), (2, ChangeVerdict.UNCHANGED)):
+        row = abtune.compare_datasets(timed(1.0, decimals), timed(1.002, decimals), tolerance=0.03).shapes[0]
+        assert row.verdict is verdict
+        assert row.low < 0.002 < row.high
+
+
 def test_the_same_winners_are_compared_with_themselves() -> None:
     """The change stays, the noise of the searches cancels; the interval is of two samples of changes."""
     first, second = again(make_sweep([0.1], n=6, m=8, noise=0.2), [[0.01, -0.03]], noise=0.004)

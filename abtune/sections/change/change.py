@@ -245,10 +245,11 @@ def _shape_changes(
     labels: Sequence[str],
     settings: Settings,
 ) -> Iterator[ShapeChange]:
-    found = t_interval(log, level=settings.level)
+    rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
+    found = t_interval(log, level=settings.level).widened(rounding)
     p = difference_p(log, one_split)
     p_adjusted = holm(p)
-    p_unchanged = holm(equivalence_p(log, one_split, margin=math.log1p(settings.tolerance)))
+    p_unchanged = holm(equivalence_p(log, one_split, margin=math.log1p(settings.tolerance) - rounding))
     for at, label in enumerate(labels):
         latencies = ([float(side.latency[at]) for side in pair] for pair in sides)
         a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)

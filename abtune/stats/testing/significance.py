@@ -60,7 +60,7 @@ def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
     return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
 
 
-def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) -> Floats:
+def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: Floats | float) -> Floats:
     """Return the larger p of two one-sided tests of a difference of at least the margin (log scale).
 
     p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann
