@@ -43,6 +43,8 @@ _OUTLIER = 10.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
+_COARSE = "Steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
+
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
 
@@ -98,8 +100,7 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
         return
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
     if side.rounding[shape] > 0:
-        step = percent(2 * float(side.rounding[shape]))
-        yield f"{name}: timer steps of {step} hide the noise. Interval and verdict allow for half a step."
+        yield _COARSE
     # Written so that an unknown floor, NaN, counts as none.
     elif noise == 0 and not floor > 0:
         rounded = "The interval and the verdict leave out what the timer rounds away."

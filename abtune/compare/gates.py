@@ -71,7 +71,7 @@ def judge(
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:
         numbers["boost_high_simultaneous"] = min(row.boost_high_simultaneous, 0.0)
-    notes = tuple(filter(None, [*caveats, unconfirmed(row, settings)]))
+    notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings)])))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
 
