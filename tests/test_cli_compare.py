@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,13 @@ def test_other_formats(run: Run, name: str) -> None:
     assert "1 changed" in outcome.out
     assert run("compare", "a.nc", "b.nc", "--format", name, "--output", "report").out == ""
     assert Path("report").read_text(encoding="utf-8") == outcome.out
+
+
+def test_the_sentence_names_the_level_of_its_interval(run: Run) -> None:
+    """A mean change has its interval with the level that was asked for."""
+    for options, level in ((), "95%"), (["--ci", "90"], "90%"):
+        sentence = run("compare", "a.nc", "b.nc", "--format", "sentence", *options).out
+        assert re.search(rf"; mean change \+\d+\.\d% \({level} interval [+-]", sentence)
 
 
 def test_options_reach_the_result(run: Run) -> None:

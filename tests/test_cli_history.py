@@ -58,6 +58,7 @@ def test_formats(run: Run) -> None:
     for form in ("markdown", "html"):
         assert sentence.split(":")[0] in run("history", "runs", "--format", form).out
     assert "Significant changes between neighbours: 1." in sentence
+    assert "it changed by -15.2% (95% interval -15.8 to -14.5)" in sentence
 
 
 def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:

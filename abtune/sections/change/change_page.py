@@ -116,7 +116,8 @@ def _designs(change: Change) -> Iterator[str]:
     if len(set(change.designs)) == 1 or not change.boosts:
         return
     boosts = dict(zip(change.designs, change.boosts, strict=True))
-    separate, shared = (mean_words(boosts[design]) for design in (SeedDesign.INDEPENDENT, SeedDesign.SHARED))
+    designs = SeedDesign.INDEPENDENT, SeedDesign.SHARED
+    separate, shared = (mean_words(boosts[design], change.level) for design in designs)
     rest = change.overall
     if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
         # A limit of -100 % has no inverse; this one is as large as the largest limit.
@@ -125,14 +126,15 @@ def _designs(change: Change) -> Iterator[str]:
     yield (
         f"Mean boost of separate searches {separate}, at equal knowledge {shared}. At equal knowledge both "
         "sides know the same schedules, so what remains is what each side makes of them. The rest of the "
-        f"separate boost, {mean_words(rest)}, is luck or effort of the searches: schedules that one side "
-        "found and the other did not."
+        f"separate boost, {mean_words(rest, change.level)}, is luck or effort of the searches: schedules "
+        "that one side found and the other did not."
     )
 
 
-def mean_words(mean: MeanChange) -> str:
-    """Return a mean change with its interval, in percent."""
-    return f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)})"
+def mean_words(mean: MeanChange, level: float) -> str:
+    """Return a mean change with its interval of this level, in percent."""
+    interval = f"{limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)}"
+    return f"{percent_cell(mean.change, 1)}% ({plain_percent(level)} interval {interval})"
 
 
 def _notes(change: Change) -> Iterator[str]:
@@ -161,5 +163,5 @@ def _result(change: Change) -> str:
     itself = ", each winner compared with itself" if change.same_winners else ""
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
-        f"{listed(change_counts(change))}; mean change {mean_words(change.overall)}."
+        f"{listed(change_counts(change))}; mean change {mean_words(change.overall, change.level)}."
     )

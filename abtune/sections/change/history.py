@@ -357,6 +357,6 @@ def _sentence(history: History) -> str:
     changed = sum(row.changed for row in history.moments[many:])
     return (
         f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
-        f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall)}; shapes: "
-        f"{listed(change_counts(ends))}. Significant changes between neighbours: {changed}."
+        f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
+        f"shapes: {listed(change_counts(ends))}. Significant changes between neighbours: {changed}."
     )
