@@ -74,6 +74,16 @@ def test_the_sentence_names_the_level_of_its_interval(run: Run) -> None:
         assert re.search(rf"; mean change \+\d+\.\d% \({level} interval [+-]", sentence)
 
 
+def test_a_lone_shape_has_one_interval(run: Run) -> None:
+    """The sentence has the numbers of its row, and no row or remark is about the mean."""
+    for name in ("a.nc", "b.nc"):
+        abtune.save_dataset(abtune.open_dataset(name).isel(shape=[0]), f"lone-{name}")
+    text = run("compare", "lone-a.nc", "lone-b.nc").out
+    (row,) = (line.split() for line in text.splitlines() if line.startswith("shape0"))
+    assert f"; change {row[3]}% (95% interval {' '.join(row[4:7])})." in " ".join(text.split())
+    assert "overall" not in text
+
+
 def test_options_reach_the_result(run: Run) -> None:
     """A configuration gives latencies; level and tolerance decide."""
     options = ["--config", "async", "--ci", "99", "--tolerance", "1", "--format", "json"]

@@ -77,7 +77,7 @@ def draw_agreement(dataset: xr.Dataset, first: Analysis, beside: xr.Dataset) -> 
     lines = f"lines: {plain_percent(first.level)} intervals; dashed: the same boost"
     notes = [f"{_name(dataset, 'A')}: {words}", f"{count(len(pairs), 'shape')}; {lines}"]
     if change is not None and not math.isnan(change.overall.low):
-        notes.append(f"mean change {mean_words(change.overall, change.level)}")
+        notes.append(f"mean change {mean_words(change.mean, change.level)}")
     axis.set_xlabel(plain("\n".join(notes)))
     axis.set_ylabel(plain(f"{_name(beside, 'B')}: {words}"))
     _explain(axis, verdicts)

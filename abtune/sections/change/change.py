@@ -111,6 +111,11 @@ class Change:
     mismatches: tuple[Mismatch, ...]  # conditions that differ, or are not recorded in one dataset
     caveats: tuple[str, ...]  # what weakens the comparison
 
+    @property
+    def mean(self) -> MeanChange | ShapeChange:
+        """The mean change; of a lone shape its own, with the interval by which it is judged."""
+        return self.overall if len(self.shapes) > 1 else self.shapes[0]
+
 
 def compare_datasets(
     a: xr.Dataset,

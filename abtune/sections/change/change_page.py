@@ -48,11 +48,14 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
     ]
     ratio = "(1 + boost of B)/(1 + boost of A)" if change.quantity == "boost" else "latency of B/latency of A"
     alpha, tolerance = plain_percent(alpha_of(change.level)), plain_percent(change.tolerance)
+    overall = (
+        f" overall: geometric mean over {count(change.overall.shapes, 'shape')}, error from the "
+        f"{'winners' if change.same_winners else 'seeds'}."
+    )
     meaning = (
         f"change: {ratio} - 1. changed: the adjusted p is at most {alpha} (Holm over the shapes); the change "
         "may be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
-        f"{tolerance} or more. overall: geometric mean over {count(change.overall.shapes, 'shape')}, error "
-        f"from the {'winners' if change.same_winners else 'seeds'}."
+        f"{tolerance} or more.{overall if len(change.shapes) > 1 else ''}"
     )
     return (
         Heading("compare"),
@@ -75,17 +78,15 @@ def _compared(change: Change) -> str:
 
 
 def _table(change: Change) -> Grid:
-    rows, mean = change.shapes, change.overall
-    every: list[ShapeChange | MeanChange] = [*rows, mean]
+    rows = change.shapes
+    every: list[ShapeChange | MeanChange] = [*rows, *[change.overall] * (len(rows) > 1)]
     decimals = boost_decimals((row.high - row.low) / 2 for row in every)
     unit = "%" if change.quantity == "boost" else "us"
 
     def value(number: float) -> str:
         return microseconds(number) if unit == "us" else percent_cell(number, decimals)
 
-    return table(
-        SHAPE,
-        (*(row.shape for row in rows), OVERALL),
+    columns = (
         column(f"A {unit}", [*(value(row.a) for row in rows), NOTHING], gives_way=3),
         column(f"B {unit}", [*(value(row.b) for row in rows), NOTHING], gives_way=2),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
@@ -94,6 +95,9 @@ def _table(change: Change) -> Grid:
         column("verdict", [*(VERDICTS[row.verdict] for row in rows), ""], kind="word"),
         column("seeds", [*(_seeds(row, change) for row in rows), ""], gives_way=5),
     )
+    shown = range(len(every))
+    labels = [*(row.shape for row in rows), OVERALL]
+    return table(SHAPE, [labels[row] for row in shown], *(column.take(shown) for column in columns))
 
 
 def _seeds(row: ShapeChange, change: Change) -> str:
@@ -118,7 +122,7 @@ def _designs(change: Change) -> Iterator[str]:
     boosts = dict(zip(change.designs, change.boosts, strict=True))
     designs = SeedDesign.INDEPENDENT, SeedDesign.SHARED
     separate, shared = (mean_words(boosts[design], change.level) for design in designs)
-    rest = change.overall
+    rest = change.mean
     if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
         # A limit of -100 % has no inverse; this one is as large as the largest limit.
         low, value, high = (1 / max(1 + end, 1e-304) - 1 for end in (rest.high, rest.change, rest.low))
@@ -131,7 +135,7 @@ def _designs(change: Change) -> Iterator[str]:
     )
 
 
-def mean_words(mean: MeanChange, level: float) -> str:
+def mean_words(mean: MeanChange | ShapeChange, level: float) -> str:
     """Return a mean change with its interval of this level, in percent."""
     interval = f"{limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)}"
     return f"{percent_cell(mean.change, 1)}% ({plain_percent(level)} interval {interval})"
@@ -161,7 +165,8 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 
 def _result(change: Change) -> str:
     itself = ", each winner compared with itself" if change.same_winners else ""
+    what = "mean change" if len(change.shapes) > 1 else "change"
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
-        f"{listed(change_counts(change))}; mean change {mean_words(change.overall, change.level)}."
+        f"{listed(change_counts(change))}; {what} {mean_words(change.mean, change.level)}."
     )
