@@ -123,6 +123,15 @@ def test_a_dry_run_says_what_would_be_done(
     assert files() == []
 
 
+def test_a_dry_run_fits_a_narrow_terminal(run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 60 columns, what has no room in its line goes on below its column."""
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("--share", "--dry-run").out.splitlines()
+    assert max(map(len, lines)) <= 60
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("share ")]
+    assert lines[at + 1].startswith(" " * 10 + "is the search")
+
+
 @pytest.mark.parametrize(("load", "said"), [(0.4, 0), (6.0, 1)])
 def test_a_busy_machine_is_said(
     run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch, load: float, said: int
@@ -130,12 +139,11 @@ def test_a_busy_machine_is_said(
     """Other programs slow a sweep down and make timings of a CPU noisy; the cost counts them."""
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
-    lines = run(*QUICK, "--cores", "2", "--dry-run").out.splitlines()
-    busy = [line for line in lines if line.startswith("busy ")]
+    text = " ".join(run(*QUICK, "--cores", "2", "--dry-run").out.split())
     wanted = (
         "6.0 processes wanted these 2 cores; searches give way to them; timings of this CPU will be noisy"
     )
-    assert [line.endswith(wanted) for line in busy] == [True] * said
+    assert (text.count("busy in the last minute"), text.count(wanted)) == (said, said)
 
 
 @pytest.mark.parametrize(("seeds", "can"), [(4, False), (5, True)])
@@ -161,13 +169,15 @@ def test_looks_at_searches_that_share_are_at_pairs(run: Run, found: Found) -> No
     """The first look comes where so many pairs can differ at all."""
     found(GPU)
     outcome = run("--share", "--until-settled", "--dry-run")
-    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 pairs." in outcome.out
+    text = " ".join(outcome.out.split())
+    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 pairs." in text
 
 
 def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
     """The dry run shows the share of each look, and checks the design at the last look."""
     outcome = run(*QUICK, "--shapes", "quick", "--until-settled", "--dry-run")
-    assert "1 % after 5, 1.5 % after 10, 2.5 % after 20 seeds per configuration." in outcome.out
+    text = " ".join(outcome.out.split())
+    assert "1 % after 5, 1.5 % after 10, 2.5 % after 20 seeds per configuration." in text
     assert "A shape whose p is above 0.33 at a look gets no more seeds: 50 to 200 runs." in outcome.out
     assert "over 5 shapes needs p = 0.005 or less at the last look." in outcome.out
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from abtune.text import count, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.console import Console
 
     from abtune.measure.plan.plan import Plan
     from abtune.measure.plan.workplace import TargetFacts, Workplace
@@ -128,9 +129,9 @@ def sweep(**options: Any) -> int:
     if options["target"] == "auto" and workplace.facts.kind != "cuda" and here:
         emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
-    emit(f"{plan_words(plan, workplace, store, dropped)}\n")
+    emit(_in_width(plan_words(plan, workplace, store, dropped)))
     if options["dry_run"]:
-        emit(f"{power_words(plan, until_settled=request.until_settled)}\n")
+        emit(_in_width(("", line) for line in power_words(plan, until_settled=request.until_settled)))
         return 0
     outcome = _carry_out(plan, store, workplace, options, end)
     emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
@@ -188,8 +189,21 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
 _FEW_GUIDED = 2
 
 
-def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence[str]) -> str:
-    """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
+def _in_width(lines: Iterable[tuple[str, str]]) -> str:
+    """Return texts behind their names, wrapped to the standard output."""
+    from abtune.report.text.console import prose, text_for
+
+    def draw(console: Console) -> None:
+        for name, words in lines:
+            prose(console, words, mark=name)
+
+    return text_for(sys.stdout, draw)
+
+
+def plan_words(
+    plan: Plan, workplace: Workplace, store: Store, dropped: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a sweep will do and what that costs, by name, without the shapes that it has dropped."""
     from abtune.measure.plan.plan import estimate
 
     facts, settings = workplace.facts, plan.settings
@@ -220,7 +234,7 @@ def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence
         f"{count(workplace.cores, 'core')}; searches give way to them{noisy}",
     }
     said = {"share": settings.is_shared, "dropped": bool(dropped), "busy": workplace.is_busy}
-    return "\n".join(f"{name:<10}{words}" for name, words in lines.items() if said.get(name, True))
+    yield from ((f"{name:<10}", words) for name, words in lines.items() if said.get(name, True))
 
 
 def _guided(plan: Plan) -> str:
@@ -235,8 +249,8 @@ def _guided(plan: Plan) -> str:
     return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
 
 
-def power_words(plan: Plan, *, until_settled: bool) -> str:
-    """Return the shapes of a plan, and whether its design can find any single difference."""
+def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
+    """Return the shapes of a plan, and whether its design can find any single difference, as lines."""
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.splits import RESAMPLES
     from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
@@ -264,7 +278,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
         f"The correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:
-        return "\n".join([*lines, "This design can succeed."])
+        return [*lines, "This design can succeed."]
     enough = fewest_seeds(smallest=needed, paired=paired)
     most = most_exact(paired=paired)
     # Beyond the largest exact test, p is the share of random splits, and has a floor.
@@ -272,9 +286,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     remedies = [f"--seeds {enough} {more}"] if enough <= most else []
     if needed < looks[-1].alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")
-    return "\n".join(
-        [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
-    )
+    return [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
