@@ -380,6 +380,7 @@ def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str
     assert (
         title in run("analyze", transferred, "--section", "summary", "--section", "report,same-schedule").out
     )
+    assert "\nthe code is faster: 1, not settled: 1\n" in run("analyze", transferred).out
     document = json.loads(run("analyze", transferred, "--format", "json").out)
     assert document == json.loads(run("analyze", transferred, "--show", "improved", "--format", "json").out)
     assert [row["reading"] for row in document["same_schedule"]["shapes"]] == [

@@ -100,7 +100,7 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
     readings = Counter(row.reading for row in found.shapes)
     yield Tally(
         cells=tuple(
-            Cell(text=f"{readings[reading]} {reading}", tone=_TONES.get(reading, ""))
+            Cell(text=f"{reading}: {readings[reading]}", tone=_TONES.get(reading, ""))
             for reading in Reading
             if readings[reading]
         )
