@@ -48,10 +48,13 @@ def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     values = dict(zip(comparisons, speeds, strict=True))
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, values[row.shape], scale)
+        nothing = False
         for lane, side in enumerate(comparisons[row.shape].sides):
-            if not values[row.shape][lane].size:
-                words = f"{side.failed} failed" if side.failed else "nothing to compare"
-                axis.text(0, row.y + _LANES[lane], words, **NOTE)
+            if values[row.shape][lane].size or (nothing and not side.failed):
+                continue  # that there is nothing is said once in a row
+            nothing = not side.failed
+            words = "nothing to compare" if nothing else f"{side.failed} failed"
+            axis.text(0, row.y + _LANES[lane], words, **NOTE)
         draw_row(axis, row, scale)
     name_sides(figure, axis, (analysis.baseline, analysis.candidate))
     return figure
