@@ -175,6 +175,8 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
         raise DatasetError(f"{path}: {_reason(error)}") from None
     if isinstance(path_or_name, str) and path_or_name in BUNDLED:
         return bundled_path(path_or_name)
+    if path.is_symlink():
+        raise DatasetError(f"{path}: this link leads to {path.readlink()}, which does not exist")
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{path}: no such file; make one with abtune sweep, or see abtune datasets")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)

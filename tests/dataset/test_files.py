@@ -123,6 +123,14 @@ def test_unknown_names_get_the_nearest_one() -> None:
         bundled_path("nothing like it")
 
 
+@pytest.mark.parametrize("name", ["latest", "latest.nc"])
+def test_a_link_that_leads_nowhere_is_told_so(empty_folder: Path, name: str) -> None:
+    """The name is no unknown dataset: the file that it leads to is missing."""
+    (empty_folder / name).symlink_to("gone.nc")
+    with pytest.raises(DatasetError, match=f"^{name}: this link leads to gone.nc, which does not exist$"):
+        abtune.open_dataset(name)
+
+
 @pytest.mark.parametrize("value", [None, 3, b"x.nc", xr.Dataset()])
 def test_what_is_no_path_is_refused(small: xr.Dataset, value: Any) -> None:
     """A path is a text or a path, and nothing else."""
