@@ -57,8 +57,11 @@ def legend(drawn: Drawn, *, ascii_only: bool) -> str:
     )
 
 
+_DOTS = "Drawing: o is a seed, 2 two, # many, ^ the geometric mean."
+
+
 def draw_dots(dots: Dots, width: int) -> list[str]:
-    """Return the lines of a dot plot. Names wider than half of the plot stand above their dots."""
+    """Return a dot plot and its legend. Names wider than half of the plot stand above their dots."""
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
     names = [printable(strip.name) for strip in dots.strips]
@@ -81,7 +84,7 @@ def draw_dots(dots: Dots, width: int) -> list[str]:
         dots_ = "".join(" o23456789"[count] if count < 10 else "#" for count in counts)
         lines.append(f"{beside}{dots_}".rstrip())
         lines.append(f"{'':{margin}}{_pointer(cell(strip.marked), printable(strip.mark), cells)}")
-    return lines
+    return lines + wrap(_DOTS, width)
 
 
 def _pointer(cell: int, text: str, cells: int) -> str:
