@@ -292,10 +292,10 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     if unseen >= _RARE_IS_SEEN:
         many = settings.quantity.searches > 1
         unit = "pair" if settings.paired else "seed"
-        what = "fast schedule that 1 seed in 10 finds" if many else f"failure that hits 1 {unit} in 10"
+        what = "finds a far faster kernel" if many else "ends with a far slower kernel"
         yield (
-            f"With a chance of {percent(unseen)}, {fewest} {unit}s miss a {what}. The intervals cannot "
-            "account for it."
+            f"If 1 {unit} in 10 {what}, {fewest} {unit}s miss it with a chance of {percent(unseen)}. "
+            f"Intervals cannot allow for what no {unit} shows."
         )
 
 
