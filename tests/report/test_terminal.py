@@ -146,6 +146,14 @@ def test_ascii_where_there_is_nothing_else() -> None:
     assert "\n[4] All runs of async failed." in text
 
 
+def test_escapes_keep_their_columns() -> None:
+    """Of a label that the stream cannot encode, the escape is what the column is as wide as."""
+    page = analysis_report(make_analysis(make_comparison("größe"), make_comparison("size")))
+    rows = [line for line in terminal.render(page, Ascii()).splitlines() if line.endswith("10+10")]
+    assert rows[0].startswith(r"gr\xf6\xdfe")
+    assert len({row.index(" to ") for row in rows}) == 1
+
+
 def test_marks_are_short() -> None:
     """Footnote marks are superscripts, or numbers in brackets."""
     assert mark([1, 12], ascii_only=False) == "¹ ¹²"

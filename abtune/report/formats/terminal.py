@@ -6,6 +6,7 @@ Verdicts are words first and colours second, so the report reads the same withou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -14,8 +15,7 @@ from rich.text import Text
 from abtune.report.formats.characters import draw_dots
 from abtune.report.formats.terminal_table import STYLES, fit_tables, mark, print_table
 from abtune.report.page import Bullets, Dots, Folded, Grid, Heading, Page, Part, Prose, Report, Tally
-from abtune.report.text.console import PROSE, print_lines, prose, text_for, wrap
-from abtune.text import printable
+from abtune.report.text.console import PROSE, print_lines, prose, shown, text_for, wrap
 
 
 def render(report: Report, stream: TextIO | None) -> str:
@@ -57,7 +57,8 @@ def _print_part(part: Part, console: Console) -> None:
         case Bullets():
             _print_bullets(part, console)
         case Dots():
-            print_lines(console, draw_dots(part, min(console.width, PROSE)))
+            strips = tuple(replace(strip, name=shown(strip.name, console)) for strip in part.strips)
+            print_lines(console, draw_dots(replace(part, strips=strips), min(console.width, PROSE)))
         case Folded(unfolded=True):
             print_page((Heading(part.summary, minor=True), *part.parts), console)
         case Folded():
@@ -66,11 +67,11 @@ def _print_part(part: Part, console: Console) -> None:
 
 def _print_tally(tally: Tally, console: Console) -> None:
     """Print counts; a line never ends between a number and its word."""
-    tied = [printable(cell.text).replace(" ", "\xa0") for cell in tally.cells]
+    tied = [shown(cell.text, console).replace(" ", "\xa0") for cell in tally.cells]
     lines = wrap(", ".join(tied), min(console.width, PROSE))
     text = Text("\n".join(lines))
     for cell in tally.cells:
-        text.highlight_words([printable(cell.text)], STYLES.get(cell.tone, ""))
+        text.highlight_words([shown(cell.text, console)], STYLES.get(cell.tone, ""))
     console.print(text)
 
 

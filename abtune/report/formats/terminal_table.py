@@ -17,9 +17,9 @@ from rich.text import Text
 
 from abtune.report.formats.characters import axis_text, draw_interval, legend
 from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
-from abtune.report.text.console import prose, wrap
+from abtune.report.text.console import prose, shown, wrap
 from abtune.report.text.labels import NARROWEST, fit_labels, width_of_one_line
-from abtune.text import NOTHING, printable
+from abtune.text import NOTHING
 
 STYLES = {
     "improved": "bold green",
@@ -98,7 +98,7 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
     """Print a table, and the remarks below it."""
     columns = [_texts(column, console, width=fit.widths.get(at)) for at, column in enumerate(grid.columns)]
     rows = list(spans(grid.labels))
-    labels = fit_labels([printable(grid.labels[span[0]]) for span in rows], fit.label_width)
+    labels = fit_labels([shown(grid.labels[span[0]], console) for span in rows], fit.label_width)
     if labels.shared:
         prose(console, labels.shared, style="dim")
     table = _new_table(grid.stub, columns, fit)
@@ -124,7 +124,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     """Choose the columns of tables with the same headings."""
     columns = _widest(grids, console, None)
     narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
-    labels = [tuple(dict.fromkeys(map(printable, grid.labels))) for grid in grids]
+    labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
@@ -227,10 +227,13 @@ def _texts(
         return _Texts(heading=heading, cells=cells, kind="drawing", gives_way=column.gives_way)
     most = marks if column.kind == "word" else None
     cells = tuple(
-        Text(printable(cell.text) + mark(cell.notes[:most], ascii_only=ascii_only), STYLES.get(cell.tone, ""))
+        Text(
+            shown(cell.text, console) + mark(cell.notes[:most], ascii_only=ascii_only),
+            STYLES.get(cell.tone, ""),
+        )
         for cell in column.cells
     )
-    heading = printable(column.heading)
+    heading = shown(column.heading, console)
     return _Texts(heading=heading, cells=cells, kind=column.kind, gives_way=column.gives_way)
 
 

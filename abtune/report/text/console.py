@@ -51,10 +51,17 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
     return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
+def shown(text: str, console: Console) -> str:
+    """Return a text as it will be written, so that escapes of what the console cannot encode are measured."""
+    name = console.encoding
+    parts = printable(text).split("\xa0")  # ties, which become spaces in any encoding
+    return "\xa0".join(part.encode(name, "backslashreplace").decode(name) for part in parts)
+
+
 def prose(console: Console, text: str, *, style: str = "", mark: str = "") -> None:
     """Print a paragraph behind a mark; a label that the console can hold stays whole."""
     room = console.width - len(mark)
-    lines = wrap(printable(text), min(room, PROSE - len(mark)), longest=room)
+    lines = wrap(shown(text, console), min(room, PROSE - len(mark)), longest=room)
     indent = " " * len(mark)
     print_lines(console, [mark + lines[0], *(indent + line for line in lines[1:])], style=style)
 
