@@ -47,6 +47,13 @@ def test_a_folder_is_one_table(run: Run, monkeypatch: pytest.MonkeyPatch, width:
     assert "¹ Changed since the dataset before." in outcome.out
 
 
+def test_the_remark_says_whose_interval_has_no_room(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All intervals have one heading, so the heading alone would not tell them apart."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = " ".join(run("history", "runs").out.split())
+    assert "No room at this width for: 95% interval of sweep2, 95% interval of sweep1, 95% int" in text
+
+
 def test_formats(run: Run) -> None:
     """JSON and CSV have every number; the other formats for people have the sentence."""
     document = json.loads(run("history", "runs", "--format", "json").out)

@@ -145,7 +145,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
         spare -= wider - widths[index]
         widths[index] = wider
     gone = [index for index in range(len(columns)) if index not in widths]
-    missing = dict.fromkeys(grids[0].columns[index].heading for index in gone if index not in texts)
+    missing = dict.fromkeys(_name(grids[0], index) for index in gone if index not in texts)
     names = ", ".join(name.replace(" ", "\xa0") for name in missing)
     return Fit(
         label_width=label_width,
@@ -153,6 +153,14 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
         below=tuple(index for index in gone if index in texts),
         remarks=(f"No room at this width for: {names}. Other formats have every column.",) if names else (),
     )
+
+
+def _name(grid: Grid, index: int) -> str:
+    """Return the heading of a column; where others have it too, also that of the column it belongs to."""
+    headings = [column.heading for column in grid.columns]
+    own = headings[index]
+    owners = [heading for heading in headings[:index] if headings.count(heading) == 1]
+    return f"{own} of {owners[-1]}" if headings.count(own) > 1 and owners else own
 
 
 def _choose(
