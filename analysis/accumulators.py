@@ -105,7 +105,10 @@ def main() -> None:
     unguided = np.array([trial.round < UNGUIDED for trial in trials])
     group = np.searchsorted(MOST, [trial.accumulators for trial in trials])
     slowdown = np.array([trial.slowdown for trial in trials])
-    print(f"{len(trials)} trials, {len(drawn)} of them compiled")
+    shapes, many = len({trial.shape for trial in trials}), np.array([t.accumulators > 192 for t in trials])
+    print(f"{len(trials)} trials of {shapes} shapes, {len(drawn)} of them compiled")
+    early, late = many[unguided].mean(), many[~unguided].mean()
+    print(f"more than 192 accumulators: {early:.1%} of unguided trials, {late:.1%} of the others")
     print("| accumulators | trials | unguided | fastest | median | CPU time | unguided |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for number, most in enumerate(MOST):

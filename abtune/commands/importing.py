@@ -53,9 +53,9 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     """Put the runs of several datasets into one.
 
     The result has all their shapes, configurations and seeds. No two datasets may have a run of the same
-    shape, configuration and seed, and all must agree about what was measured. If two sweeps have the same
-    seeds but another --rng-seed, those of the second get new numbers. Configurations keep their order. The
-    first one is the usual baseline.
+    shape, configuration and seed, and all must agree about what was measured. Two sweeps may have the same
+    seeds with another --rng-seed. Then those of the second get new numbers. Configurations keep their order.
+    The first one is the usual baseline.
     """
     from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets, mixed_shapes
 

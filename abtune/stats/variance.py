@@ -17,6 +17,7 @@ from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascen
 
 # That three different timings are multiples of ten times the real step has a chance of 1 in 1,000.
 _FEWEST_FOR_STEP = 3
+_ENOUGH_FOR_STEP = 5  # that five are multiples of twice the step, 1 in 32; the allowance is then too large
 _LEAST_ROUNDING = 1e-4  # 0.01 %, less than anybody asks for
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
@@ -64,10 +65,11 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
 
 
 def timer_step(seconds: Floats) -> float:
-    """Return the power of ten that divides all timings, from shape (cells, timings); zero if unknown.
+    """Return the step that divides all timings, from shape (cells, timings); zero if unknown.
 
     It is unknown where few timings differ, which may be round by chance, and where the timings of each cell
-    agree: a simulator has no noise to hide. Six digits are looked at.
+    agree: a simulator has no noise to hide. Six digits are looked at. The step of fewer than five different
+    timings is a power of ten, because they may be even by chance.
     """
     known = np.where(seconds > 0, seconds, np.nan)
     known = known[~np.isnan(known).all(axis=1)]
@@ -78,7 +80,10 @@ def timer_step(seconds: Floats) -> float:
     power = np.floor(np.log10(timings)).astype(np.int64) - 5  # of the sixth digit
     digits = np.rint(timings / 10.0**power).astype(np.int64)
     zeros = sum((digits % 10**count == 0).astype(np.int64) for count in range(1, 6))
-    return float(10.0 ** np.min(power + zeros))
+    step = 10.0 ** np.min(power + zeros)
+    if len(timings) >= _ENOUGH_FOR_STEP:
+        step *= np.gcd.reduce(np.rint(timings / step).astype(np.int64))
+    return float(step)
 
 
 def rounding_of(seconds: Floats, step: float) -> Floats:

@@ -220,9 +220,12 @@ def test_a_coarse_timer_leaves_room_for_a_change() -> None:
         return abtune.make_dataset(micros * 1e-6, shapes=["a", "b", "c"], configs=["mainline"])
 
     for decimals, verdict in ((0, ChangeVerdict.NOT_SETTLED), (2, ChangeVerdict.UNCHANGED)):
-        row = abtune.compare_datasets(timed(1.0, decimals), timed(1.002, decimals), tolerance=0.03).shapes[0]
+        change = abtune.compare_datasets(timed(1.0, decimals), timed(1.002, decimals), tolerance=0.03)
+        row, mean = change.shapes[0], change.overall
         assert row.verdict is verdict
         assert row.low < 0.002 < row.high
+        # Two of the three shapes leave room for a step of 5 % in all, so their mean does, too.
+        assert (mean.high - mean.low > 2 * 0.03) == (decimals == 0)
 
 
 def test_the_same_winners_are_compared_with_themselves() -> None:

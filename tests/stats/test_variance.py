@@ -59,6 +59,8 @@ def test_the_floor_raises_and_an_unknown_one_does_not() -> None:
         ([[20, 21.5, 20], [30, 30, 30]], 1e-7),
         ([[2000, 2000, 2100], [3000, 3000, 3000]], 1e-4),
         ([[20.41267, 21.59, 20], [30, 30, 30]], 1e-10),  # the sixth digit of the smallest timing
+        ([[20, 20.5, 21], [30, 31.5, 33]], 5e-7),  # six timings in steps of half a microsecond
+        ([[20, 22, 20], [30, 30, 40]], 1e-6),  # four timings may be even by chance
         ([[20, 21, 20], [20, 20, 20]], 0.0),  # two timings may be round by chance
         ([[20, 20, 20], [30, 30, 30], [40, 40, 40]], 0.0),  # a simulator, whose timings agree
         ([[NAN, NAN, NAN], [0, -1, NAN]], 0.0),

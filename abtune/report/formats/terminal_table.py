@@ -156,7 +156,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
 
 
 def _name(grid: Grid, index: int) -> str:
-    """Return the heading of a column; where others have it too, also that of the column it belongs to."""
+    """Return the heading of a column. If others have it, too, the column that it belongs to is named."""
     headings = [column.heading for column in grid.columns]
     own = headings[index]
     owners = [heading for heading in headings[:index] if headings.count(heading) == 1]

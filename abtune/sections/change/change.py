@@ -194,11 +194,17 @@ def compare_datasets(
         level=level,
         tolerance=tolerance,
         shapes=tuple(_shape_changes(log, one_split, sides, common, settings)),
-        overall=_mean(log.difference, variances, usable, level),
+        overall=_mean(log.difference, variances, usable, level, float(weight @ _rounding(sides))),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
-            _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
+            _mean(
+                standard_error(pair).difference,
+                both_variances(pair, weight),
+                usable,
+                level,
+                float(weight @ pair.rounding),
+            )
             for pair in pairs
         ),
         only_a=tuple(label for label in labels[0] if label not in common),
@@ -250,7 +256,7 @@ def _shape_changes(
     labels: Sequence[str],
     settings: Settings,
 ) -> Iterator[ShapeChange]:
-    rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
+    rounding = _rounding(sides)
     found = t_interval(log, level=settings.level).widened(rounding)
     p = difference_p(log, one_split)
     p_adjusted = holm(p)
@@ -312,9 +318,17 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
 
 
-def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
+def _rounding(sides: Sequence[Sequence[Samples]]) -> Floats:
+    """Return how far coarse timers can move the change of each shape, log scale."""
+    rounding: Floats = np.sum([side.rounding for pair in sides for side in pair], axis=0)
+    return rounding
+
+
+def _mean(
+    log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float, rounding: float
+) -> MeanChange:
     """Return a mean with Welch's t interval on seed blocks: shapes of a seed may share errors."""
-    mean, half = float(log[usable].mean()), half_width(variances, level)
+    mean, half = float(log[usable].mean()), half_width(variances, level) + rounding
     low, change, high = map(from_log, (mean - half, mean, mean + half))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
 

@@ -280,7 +280,7 @@ def power(
     baseline, candidate : str, optional
         Configurations of the dataset; by default its first two.
     shapes : int, optional
-        Shapes of the sweep, for the correction and the cost. By default those of the dataset, or 1.
+        Shapes of the sweep. The correction and the cost depend on it. By default those of the dataset, or 1.
     boosts : sequence of float
         True boosts to plan for, fractions.
     seeds : sequence of int
