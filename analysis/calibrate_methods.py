@@ -16,6 +16,7 @@ import numpy as np
 from noise_kinds import ALIKE, Noise
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import (
+    at_least_table,
     claims_table,
     few_moderated_table,
     few_seeds_table,
@@ -184,6 +185,7 @@ def main() -> None:
             "skewed pairs": (pair_skew_table, [analyses // 2]),
             "gates": (gates_table, [analyses // 2]),
             "not slower": (not_slower_table, [analyses // 2]),
+            "at least": (at_least_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "coarse timer": (coarse_table, [analyses // 4]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),

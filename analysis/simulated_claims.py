@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from unittest import mock
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
@@ -138,6 +138,26 @@ def _gates(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator) -> list[
 
 def not_slower_table(reports: int) -> str:
     """Lay out how often a verdict *not slower* is false: some shapes lose 5 %, the others gain 10 %."""
+    return _some_lose(TOLERANCE, _calls_not_slower, reports)
+
+
+def at_least_table(reports: int) -> str:
+    """Lay out how often some *at least %* is above its boost: some shapes lose 2 %, the others gain 10 %."""
+    return _some_lose(0.02, _bound_too_high, reports)
+
+
+def _calls_not_slower(boosts: Array, analysis: Analysis) -> bool:
+    rows = zip(boosts, analysis.comparisons, strict=True)
+    return any(boost < 0 and row.verdict is Verdict.NOT_SLOWER for boost, row in rows)
+
+
+def _bound_too_high(boosts: Array, analysis: Analysis) -> bool:
+    rows = zip(boosts, analysis.comparisons, strict=True)
+    return any(row.boost_at_least > boost for boost, row in rows)
+
+
+def _some_lose(loss: float, errs: Callable[[Array, Analysis], bool], reports: int) -> str:
+    """Lay out how often reports err if 1, 3 and 10 shapes lose a fraction, and the others gain 10 %."""
     counts, rows = (1, 3, 10), []
     for name in ("normal 10 %", "spreads 4:1", "one in five is 10 % slower", *OF_PAIRS[1:]):
         row = [name]
@@ -145,22 +165,22 @@ def not_slower_table(reports: int) -> str:
             rng = np.random.default_rng([43, n])
             wrong = np.zeros(len(counts))
             for _ in range(reports):
-                wrong += [_calls_slower(PAIRS[name], n, rng, some, name) for some in counts]
+                for index, lose in enumerate(counts):
+                    boosts = np.where(np.arange(SHAPES) < lose, -loss, 0.1)
+                    wrong[index] += errs(boosts, _with_boosts(boosts, PAIRS[name], n, rng, name))
             row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
         rows.append(row)
     return table(["noise", *(f"{n}+{n}" for n in (5, 10, 20))], rows)
 
 
-def _calls_slower(
-    pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, slower: int, name: str
-) -> bool:
+def _with_boosts(
+    boosts: Array, pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, name: str
+) -> Analysis:
     logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
     if name.startswith("sessions"):
         logs = logs + rng.normal(0, 0.07, (1, 2, n))
-    logs[:slower, 1] -= np.log1p(-TOLERANCE)
-    logs[slower:, 1] -= np.log(1.1)
-    rows = _analysis(logs, "independent").comparisons[:slower]
-    return any(row.verdict is Verdict.NOT_SLOWER for row in rows)
+    logs[:, 1] -= np.log1p(boosts)[:, np.newaxis]
+    return _analysis(logs, "independent")
 
 
 def _independent(p: Array, *, correlation: float, alpha: float) -> int:  # noqa: ARG001 - it is ignored

@@ -65,8 +65,9 @@ def judge(
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
     # A verdict can say more than bounds that come from resamples.
+    numbers["boost_at_least"] = _at_least(row, settings, worst)
     if verdict is Verdict.IMPROVED:
-        numbers["boost_at_least"] = max(row.boost_at_least, 0.0)
+        numbers["boost_at_least"] = max(numbers["boost_at_least"], 0.0)
     if verdict is Verdict.IMPROVED and settings.family_wise:
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:
@@ -184,25 +185,30 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
 
 def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> Gate:
     """Return the gate, whose ``otherwise`` is the bound in words, whether it passed or not."""
-    own, limit = row.boost_at_least, -settings.tolerance
+    least = _at_least(row, settings, worst)
     found, bound = _UNKNOWN, ""
-    if not math.isnan(own):
-        found = f"at least {bound_percent(own)}"
-        bound = f"The boost is at least {bound_percent(own)}."
-    # No correction is needed if every shape passes without it. A false verdict then takes a false rejection
-    # in every shape that loses more (Hochberg 1988, DOI 10.1093/biomet/75.4.800).
-    if worst is not None and own < limit <= worst.boost_low:
-        least = bound_percent(worst.boost_low)
-        found = f"every shape at least {least}"
-        bound = f"No shape is slower{f' by more than {least[1:]}' if worst.boost_low < 0 else ''}."
-        own = worst.boost_low
+    if not math.isnan(least):
+        found = f"at least {bound_percent(least)}"
+        bound = f"The boost is at least {bound_percent(least)}."
+    if least > row.boost_at_least:
+        found = f"every shape {found}"
+        bound = f"No shape is slower{f' by more than {bound_percent(least)[1:]}' if least < 0 else ''}."
     return Gate(
         of=Rule.NOT_SLOWER,
         asks=f"it is shown to lose at most {percent(settings.tolerance)}",
         found=found,
-        passed=own >= limit,
+        passed=least >= -settings.tolerance,
         otherwise=bound,
     )
+
+
+def _at_least(row: Evidence, settings: Settings, worst: Worst | None) -> float:
+    """Return the lower bound of a boost: the shape's own, or that of all shapes if it is higher."""
+    # The bound of all shapes needs no correction if all lose no more than the tolerance. A false verdict then
+    # takes a false rejection in every shape that loses more (Hochberg 1988, DOI 10.1093/biomet/75.4.800).
+    if worst is None or worst.boost_low < -settings.tolerance:
+        return row.boost_at_least
+    return max(row.boost_at_least, worst.boost_low)
 
 
 def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) -> Gate:

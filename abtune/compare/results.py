@@ -150,7 +150,8 @@ class Comparison(Evidence):
         end at zero where an improved or regressed shape says more.
     boost_at_least : float
         Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. At least
-        zero for an improved shape; NaN for medians.
+        zero for an improved shape, and at least ``Worst.boost_low`` if that is within the tolerance; NaN for
+        medians.
     p, p_adjusted : float
         Two-sided test of no difference, and the same corrected over the shapes.
     p_welch, p_welch_adjusted : float
