@@ -52,25 +52,19 @@ def test_the_printed_line_counts_the_shapes_that_are_drawn(run: Run, kind: str) 
     assert run("plot", "many.nc", "--kind", kind, "--out", "f.png").out == f"f.png: {said}\n"
 
 
-def test_the_agreement_takes_two_datasets(run: Run) -> None:
-    """It is drawn with the other dataset alone, and with what changes it alone."""
+def test_options_that_change_nothing_in_a_figure_are_refused(run: Run) -> None:
+    """The message names the option and the figure; nothing is drawn."""
     pytest.importorskip("matplotlib")
-    outcome = run("plot", PILOT, "--kind", "agreement", "--beside", "h200-tvm14009", "--out", "x.png")
-    assert (outcome.code, outcome.out) == (0, "x.png: 3 shapes\n")
-    other = run("plot", "h200-tvm14009", "--kind", "agreement", "--beside", PILOT, "--out", "x.png")
-    assert other.out == "x.png: 3 of 29 shapes: those with a boost in both\n"
-    assert "--beside" in refused(run("plot", PILOT, "--kind", "agreement", "--out", "y.png"))
     for kind, option in (
-        ("agreement", "--method=welch"),
+        ("trials", "--method=welch"),
         ("power", "--margin=3"),
         ("seeds", f"--beside={PILOT}"),
     ):
-        beside = ["--beside", "h200-tvm14009"] * (kind == "agreement")
-        said = refused(run("plot", PILOT, "--kind", kind, *beside, option, "--out", "y.png"))
+        said = refused(run("plot", PILOT, "--kind", kind, option, "--out", "y.png"))
         assert f"{option.split('=')[0]} changes nothing in --kind {kind}" in said
     analysis = abtune.analyze(abtune.open_dataset(PILOT))
-    with pytest.raises(abtune.AbtuneError, match="give the other one as beside"):
-        analysis.plot("agreement")
+    with pytest.raises(abtune.AbtuneError, match="beside changes nothing in the figure seeds"):
+        analysis.plot("seeds", beside=analysis.dataset)
 
 
 def test_a_figure_replaces_no_dataset(run: Run) -> None:

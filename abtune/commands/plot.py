@@ -30,7 +30,6 @@ Examples:
   abtune plot h200-pilot --beside tvm14009-rtx3080 --out boosts.pdf
   abtune plot h200-pilot --kind seeds --out seeds.png  every seed of every shape
   abtune plot --kind trials --shapes 'M=*' --out searches.png
-  abtune plot h200-tvm14009 --kind agreement --beside h200-deep --out agreement.png
 """
 )
 @dataset_argument
@@ -56,7 +55,7 @@ Examples:
 @click.option(
     "--beside",
     metavar="DATASET",
-    help="Another dataset with some of the same shapes: crosses in the forest, the second axis of agreement.",
+    help="Another dataset with some of the same shapes: its boosts are crosses in the forest.",
 )
 @choice_options
 def plot(
@@ -75,8 +74,6 @@ def plot(
     from abtune.text import count
 
     _check(FIGURES[kind])
-    if FIGURES[kind].needs_beside and beside is None:
-        raise InputError(f"--kind {kind} draws two datasets; name the other one with --beside")
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))

@@ -377,9 +377,9 @@ class Analysis:
         Parameters
         ----------
         kind : str
-            One of ``abtune plot --kind``: forest, seeds, trials, curve, same-schedule, power, agreement.
+            One of ``abtune plot --kind``: forest, seeds, trials, curve, same-schedule, power.
         beside : xarray.Dataset, optional
-            Another dataset with some of the shapes: crosses in a forest; agreement needs it.
+            Another dataset with some of the shapes: crosses in a forest.
 
         Raises
         ------
@@ -389,8 +389,6 @@ class Analysis:
         kinds: dict[str, Any] = load("abtune.sections.figure_kinds:FIGURES")
         if kind not in kinds:
             raise InputError(f"there is no figure {kind!r}; there are: {', '.join(kinds)}")
-        if beside is None and kinds[kind].needs_beside:
-            raise InputError(f"the figure {kind} draws two datasets; give the other one as beside")
         if beside is not None and not kinds[kind].beside:
             raise InputError(f"beside changes nothing in the figure {kind}; leave it out")
         others = () if beside is None else (beside,)

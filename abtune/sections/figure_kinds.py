@@ -22,17 +22,18 @@ class FigureKind:
     draw: Function  # from the dataset of the analysis and the analysis; with beside, another dataset too
     judged: tuple[str, ...] = JUDGING  # the options of an analysis that change it
     beside: bool = False  # whether another dataset can be drawn, too
-    needs_beside: bool = False  # whether it has to be
 
 
-_BESIDE = "abtune.sections.change.beside_figures"
 _CURVE = "abtune.sections.curve.curve_figures"
 # The first is the default.
 FIGURES = {
     kind.name: kind
     for kind in (
         FigureKind(
-            name="forest", words="boosts with their intervals", draw=f"{_BESIDE}:draw_forest", beside=True
+            name="forest",
+            words="boosts with their intervals",
+            draw="abtune.sections.change.beside_figures:draw_forest",
+            beside=True,
         ),
         FigureKind(name="seeds", words="every seed", draw="abtune.report.figures.seeds:draw_seeds"),
         FigureKind(
@@ -52,14 +53,6 @@ FIGURES = {
             words="the chance to find a boost, by seeds and their cost",
             draw="abtune.sections.power.power_page:draw_power",
             judged=("level",),
-        ),
-        FigureKind(
-            name="agreement",
-            words="boosts against those of --beside",
-            draw=f"{_BESIDE}:draw_agreement",
-            judged=("level",),
-            beside=True,
-            needs_beside=True,
         ),
     )
 }

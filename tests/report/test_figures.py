@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import xarray as xr
-from compare_builders import make_sweep
 from example_sweep import swept
 from report_builders import NAN, make_analysis, make_comparison, typical_analysis
 
@@ -480,7 +479,7 @@ def test_names_are_written_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
 
-# Power and agreement
+# Power
 
 
 def test_power_has_its_cost_above() -> None:
@@ -492,36 +491,3 @@ def test_power_has_its_cost_above() -> None:
     labels = [label.get_text() for label in above.get_xticklabels()]
     assert labels == [f"{reach.gpu_hours:.2g}" for reach in plan.reaches]
     assert above.get_xlabel() == "GPU hours for 3 shapes"
-
-
-def test_agreement_has_a_mark_for_each_common_shape() -> None:
-    """Marks are at both boosts, intervals in both directions, and the legend counts what changed."""
-    first, second = (abtune.open_dataset(name) for name in ("h200-tvm14009", "h200-pilot"))
-    analysis = abtune.analyze(first)
-    axis = analysis.plot("agreement", beside=second).axes[0]
-    other = {row.shape: row for row in abtune.analyze(second).comparisons}
-    common = [(row, other[row.shape]) for row in analysis.comparisons if row.shape in other]
-    drawn = {
-        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
-        for line in axis.lines
-        if len(line.get_xdata()) == 1
-    }
-    assert drawn == {(100 * a.boost, 100 * b.boost) for a, b in common}
-    across = {tuple(map(float, line.get_xdata())) for line in axis.lines}
-    assert {(100 * a.boost_low, 100 * a.boost_high) for a, _ in common} <= across
-    change = abtune.compare_datasets(first, second)
-    settled = [str(row.verdict) for row in change.shapes]
-    legend = {text.get_text() for text in axis.get_legend().get_texts()}
-    assert legend == {f"{settled.count(name)} {name}" for name in settled}
-
-
-@pytest.mark.filterwarnings("error")
-def test_agreement_draws_intervals_without_an_end_and_counts_what_it_draws() -> None:
-    """Limits of -100 % are infinitely far; a shape without a boost in one dataset is in no count."""
-    first, second = (make_sweep([0.1, 0.0], n=2, noise=0.3, seed=seed) for seed in (0, 1))
-    second["latency"][1, 0] = NAN
-    axis = abtune.analyze(first, level=0.9999).plot("agreement", beside=second).axes[0]
-    axis.figure.draw_without_rendering()
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["1 not settled"]
-    ends = [float(line.get_xdata()[0]) for line in axis.lines if len(line.get_xdata()) == 2]
-    assert min(ends) > -100
