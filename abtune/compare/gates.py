@@ -273,11 +273,7 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
         short = _short_of(row.p, "p", settings)
         return f"The interval excludes zero, but the test finds no difference ({short})."
     short = _short_of(row.p_adjusted, "adjusted p", settings)
-    lost = f"The difference does not survive the correction over the shapes ({short})."
-    low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
-    if settings.family_wise and low <= 0 <= high:
-        return f"{lost} The interval for all shapes at once is {_range(low, high)}."
-    return lost
+    return f"The difference does not survive the correction over the shapes ({short})."
 
 
 def _short_of(p: float, name: str, settings: Settings) -> str:
