@@ -35,11 +35,12 @@ def judge(
     ``worst`` says how slow any shape of the analysis can be.
     """
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
+    at_least = _at_least(row, settings, worst)
     gates = (
         *_for_any(row, settings),
         *_for_difference(row, settings),
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
-        (bound := _for_not_slower(row, settings, worst)),
+        (bound := _for_not_slower(row, settings, at_least)),
     )
     # In the order of the members of Rule; None where all gates of a rule passed.
     invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
@@ -65,9 +66,7 @@ def judge(
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
     # A verdict can say more than bounds that come from resamples.
-    numbers["boost_at_least"] = _at_least(row, settings, worst)
-    if verdict is Verdict.IMPROVED:
-        numbers["boost_at_least"] = max(numbers["boost_at_least"], 0.0)
+    numbers["boost_at_least"] = max(at_least, 0.0) if verdict is Verdict.IMPROVED else at_least
     if verdict is Verdict.IMPROVED and settings.family_wise:
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:
@@ -183,9 +182,8 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         yield _margin_gate(row, settings)
 
 
-def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> Gate:
+def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
     """Return the gate, whose ``otherwise`` is the bound in words, whether it passed or not."""
-    least = _at_least(row, settings, worst)
     found, bound = _UNKNOWN, ""
     if not math.isnan(least):
         found = f"at least {bound_percent(least)}"
