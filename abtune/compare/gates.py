@@ -48,7 +48,7 @@ def judge(
         verdict, reason = Verdict.INVALID, invalid.otherwise
     elif same is None:
         verdict = Verdict.IMPROVED if row.boost > 0 else Verdict.REGRESSED
-        reason = _how_large(row, settings)
+        reason = _how_large(row, settings, at_least)
     elif apart is None:
         verdict = Verdict.EQUIVALENT
         reason = (
@@ -281,11 +281,11 @@ def _short_of(p: float, name: str, settings: Settings) -> str:
     return f"{name} {_against(p, settings.alpha)}{level}"
 
 
-def _how_large(row: Evidence, settings: Settings) -> str:
+def _how_large(row: Evidence, settings: Settings, least: float = math.nan) -> str:
     """Return that a shape is faster or slower, and how that compares with the margin."""
     low, high = family_interval(row, settings)
     how = "but maybe by less"
-    if _beyond(low, high, settings.margin):
+    if _beyond(low, high, settings.margin) or least >= settings.margin:
         how = "by more"
     elif _slowdown(settings.margin) < low and high < settings.margin:
         how = "but by less"

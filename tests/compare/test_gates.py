@@ -58,6 +58,12 @@ def evidence(**numbers: Any) -> Evidence:
             "Faster (adjusted p 0.010), but maybe by less than the 2% margin.",
         ),
         (
+            {"boost_low": 0.01, "boost_at_least": 0.02},
+            {},
+            Verdict.IMPROVED,
+            "Faster (adjusted p 0.010), by more than the 2% margin.",
+        ),
+        (
             {"boost_low_simultaneous": -0.08, "boost_high_simultaneous": 0.21},
             {},
             Verdict.IMPROVED,
