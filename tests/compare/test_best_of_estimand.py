@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from compare_builders import make_sweep
+from compare_builders import NAN, make_sweep
 from noise_kinds import lognormal
 from scipy import special, stats
 
@@ -58,6 +58,18 @@ def test_shapes_with_too_few_seeds_have_no_verdict() -> None:
     assert found.overall.these_shapes == without.overall.these_shapes
     assert found.worst is None
     assert [row.p for row in found.comparisons[:2]] == [row.p for row in without.comparisons]
+
+
+def test_shapes_without_a_verdict_do_not_count_in_the_correction() -> None:
+    """Its seeds are too few for any test, so one shape more leaves the p-values of the others as they are."""
+    dataset = make_sweep([0.05, 0.1, 0.2, 0.1], n=10)
+    dataset["latency"][3, 1, 3:] = NAN
+    tested = abtune.analyze(dataset.isel(shape=slice(3)), estimand="best-of:2")
+    all_four = abtune.analyze(dataset, estimand="best-of:2")
+    assert all_four.comparisons[3].verdict is Verdict.INVALID
+    assert math.isnan(all_four.comparisons[3].p)
+    for one, other in zip(tested.comparisons, all_four.comparisons, strict=False):
+        assert one.p_adjusted == pytest.approx(other.p_adjusted, rel=0.05)
 
 
 def test_every_line_is_of_the_best() -> None:

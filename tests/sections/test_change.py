@@ -228,6 +228,19 @@ def test_a_coarse_timer_leaves_room_for_a_change() -> None:
         assert (mean.high - mean.low > 2 * 0.03) == (decimals == 0)
 
 
+def test_a_step_of_the_timer_is_no_change() -> None:
+    """If a clock of 1 us reads 20 us in each run, and 21 us in each run of another day, nothing is known."""
+
+    def timed(micros: float) -> xr.Dataset:
+        values = np.array([[[micros] * 10], [[40, 41] * 5], [[60, 61, 62, 61, 60] * 2]])
+        return abtune.make_dataset(values * 1e-6, shapes=["a", "b", "c"], configs=["mainline"])
+
+    row = abtune.compare_datasets(timed(20), timed(21)).shapes[0]
+    assert row.low < 0 < row.high
+    assert row.verdict is ChangeVerdict.NOT_SETTLED
+    assert row.p > 0.05
+
+
 def test_the_same_winners_are_compared_with_themselves() -> None:
     """The change stays, the noise of the searches cancels; the interval is of two samples of changes."""
     first, second = again(make_sweep([0.1], n=6, m=8, noise=0.2), [[0.01, -0.03]], noise=0.004)

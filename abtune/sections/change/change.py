@@ -32,7 +32,7 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
+from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import ClusteredVariance, both_variances, half_width, variance_of_both
@@ -258,9 +258,10 @@ def _shape_changes(
 ) -> Iterator[ShapeChange]:
     rounding = _rounding(sides)
     found = t_interval(log, level=settings.level).widened(rounding)
-    p = difference_p(log, one_split)
+    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
+    p = tests.difference_p()
     p_adjusted = holm(p)
-    p_unchanged = holm(equivalence_p(log, one_split, margin=math.log1p(settings.tolerance) - rounding))
+    p_unchanged = holm(tests.equivalence_p(margin=math.log1p(settings.tolerance)))
     for at, label in enumerate(labels):
         latencies = ([float(side.latency[at]) for side in pair] for pair in sides)
         a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)

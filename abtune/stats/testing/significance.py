@@ -53,11 +53,7 @@ def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
     Where nothing varies, equal constants have p = 1. Different ones have the smallest p of the permutation
     test, by ``one_split`` of :func:`split_share`.
     """
-    varies = estimate.error > 0
-    t = -np.abs(estimate.difference) / np.where(varies, estimate.error, 1.0)
-    p = 2 * special.stdtr(estimate.freedom, t)
-    extreme = np.where(estimate.difference == 0, 1.0, 2 * one_split)
-    return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
+    return OneSided(estimate=estimate, one_split=one_split).difference_p()
 
 
 def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: Floats | float) -> Floats:
@@ -66,11 +62,7 @@ def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: Floats 
     p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann
     1987, DOI 10.1007/BF01068419). Where nothing varies, p is the share of the most extreme split.
     """
-    distance = margin - np.abs(estimate.difference)  # to the nearer margin, the larger p-value
-    varies = estimate.error > 0
-    p = special.stdtr(estimate.freedom, -distance / np.where(varies, estimate.error, 1.0))
-    extreme = np.where(distance > 0, one_split, 1.0)
-    return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
+    return OneSided(estimate=estimate, one_split=one_split).equivalence_p(margin=margin)
 
 
 def split_share(samples: TwoSample) -> Floats:
@@ -96,8 +88,8 @@ class OneSided:
     """
 
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_welch`
-    pool: PooledT  # resamples of all shapes
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
+    pool: PooledT = NO_RESAMPLES  # resamples of all shapes; without any, Student's t decides alone
     rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
 
     def swapped(self) -> OneSided:
@@ -109,7 +101,6 @@ class OneSided:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
         distance, error = self.estimate.difference - self.rounding - threshold, self.estimate.error
         t = distance / np.where(error > 0, error, 1.0)
-        # An empty pool gives zero, so Student's t decides alone.
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self.one_split, 1.0)
         return _never_zero(np.where(error == 0, certain, p), error)
@@ -118,9 +109,9 @@ class OneSided:
         """Return two-sided p-values of no difference; a side without resamples has Student's t alone."""
         alone = replace(self, pool=NO_RESAMPLES)
         sides = (self if above else alone), (self if below else alone).swapped()
-        return np.fmin(2 * np.fmin(*(side.p_above(0.0) for side in sides)), 1.0)
+        return np.minimum(2 * np.minimum(*(side.p_above(0.0) for side in sides)), 1.0)
 
-    def equivalence_p(self, *, margin: float) -> Floats:
+    def equivalence_p(self, *, margin: Floats | float) -> Floats:
         """Return p-values of a difference of at least the margin, log scale."""
         return np.maximum(self.p_above(-margin), self.swapped().p_above(-margin))
 
