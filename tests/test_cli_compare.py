@@ -110,7 +110,7 @@ def test_options_reach_the_result(run: Run) -> None:
         (["a.nc", "b.nc", "--config", "asink"], "unknown configuration 'asink'; did you mean: async"),
         (["a.nc", "one.nc", "--config", "async"], "second dataset: unknown configuration 'async'"),
         (["a.nc", "b.nc", "--config", "async", "--baseline", "async"], "give one or the other"),
-        (["a.nc", "b.nc", "--tolerance", "0"], "0 is not between 0 and 100"),
+        (["a.nc", "b.nc", "--tolerance", "0"], "0 is not above 0 and below 100"),
         (["a.nc", "b.nc", "--output", "b.nc"], "b.nc"),
     ],
 )

@@ -398,6 +398,7 @@ def test_pages_of_a_poor_dataset_have_no_holes(run: Run) -> None:
         (["16x64,64x32#1,a,b"], ["16x64,64x32#1", "a,b"]),
         (["a, main(16x64,64x32)"], ["a", "main(16x64,64x32)"]),
         (["main(*"], ["main(16x64,64x32)"]),
+        (["main(16x64,*,a"], ["main(16x64,64x32)", "a"]),
         (["a", "a,b"], ["a", "a,b"]),
     ],
 )

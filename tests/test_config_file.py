@@ -92,7 +92,7 @@ def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
         ('[analyze]\nwhy = "yes"', "abtune.toml: why of analyze is true or false"),
         ("[analyze]\nci = true", "abtune.toml: ci of analyze is a text, a number or a list of them"),
         ("[analyze]\nci = [90]", "abtune.toml: ci of analyze is one value, not a list"),
-        ("[analyze]\nci = 195", "Invalid value for '--ci': 195 is not between 50 and 100"),
+        ("[analyze]\nci = 195", "Invalid value for '--ci': 195 is not above 50 and below 100"),
         ("[analyze]\nshapes = [{}]", "abtune.toml: shapes of analyze is a text, a number or a list of them"),
         ('[measure]\nconfig = "mine:wide"', "abtune.toml: [measure] is no command with defaults"),
         ("analyze = 3", "abtune.toml: analyze is a table, such as [analyze]"),

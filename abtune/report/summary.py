@@ -14,6 +14,7 @@ from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import summary
 from abtune.dataset.schema import SeedDesign
+from abtune.errors import InputError
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -83,7 +84,11 @@ def chosen_rows(
     if names is not None:
         verdicts = {verdict.words for verdict in Verdict} & {name.replace("-", " ") for name in names}
         others = [name for name in names if name.replace("-", " ") not in verdicts]
-        labels = select_labels(others, [row.shape for row in rows]) if others else ()
+        try:
+            labels = select_labels(others, [row.shape for row in rows]) if others else ()
+        except InputError as error:
+            words = listed(verdict.words.replace(" ", "-") for verdict in Verdict)
+            raise InputError(f"{error}; verdicts are {words}") from None
         kept = [at for at in kept if rows[at].shape in labels or rows[at].verdict.words in verdicts]
     if order is not None:
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))

@@ -102,7 +102,7 @@ def percentage(low: int, high: int, *, example: str) -> Callable[[Any], float]:
         except InputError as error:
             raise click.BadParameter(f"{error}; {hint}") from None
         if not low < round(100 * fraction, 10) < high:  # what rounds to a bound is one
-            raise click.BadParameter(f"{value} is not between {low} and {high}; {hint}")
+            raise click.BadParameter(f"{value} is not above {low} and below {high}; {hint}")
         return fraction
 
     return percent
@@ -144,15 +144,19 @@ def _of_kind(name: str, labels: Sequence[str], kinds: Sequence[str]) -> Sequence
 
 
 def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
-    """Yield the names of a list. Labels may have commas, so a name is the longest label that fits."""
+    """Yield the names of a list. Labels may have commas, so a name is the longest that fits one."""
     parts = value.split(",")
     while parts:
         starts = {end: ",".join(parts[:end]).strip() for end in range(len(parts), 0, -1)}
-        end = next((end for end, name in starts.items() if name in labels), 1)
+        end = next((end for end, name in starts.items() if name in labels or _matches(name, labels)), 1)
         if not starts[end]:
             raise InputError("there is an empty name in the list of shapes")
         yield starts[end]
         del parts[:end]
+
+
+def _matches(glob: str, labels: Iterable[str]) -> bool:
+    return any(fnmatchcase(label, glob) for label in labels)
 
 
 def ci_option(meaning: str = "Confidence of the intervals; tests use level 1 - confidence.") -> Option:

@@ -97,7 +97,7 @@ class OneSided:
         estimate = replace(self.estimate, difference=-self.estimate.difference)
         return replace(self, estimate=estimate, pool=self.pool.mirrored())
 
-    def p_above(self, threshold: float) -> Floats:
+    def p_above(self, threshold: Floats | float) -> Floats:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
         distance, error = self.estimate.difference - self.rounding - threshold, self.estimate.error
         t = distance / np.where(error > 0, error, 1.0)
