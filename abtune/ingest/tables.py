@@ -50,9 +50,19 @@ _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # needs --unit.
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
-    "rates?|speed|bandwidth|fps|hz|it|iter(ation)?s?|ops?|tokens?|images?|imgs?|samples?|frames?|requests?|queries|[kmg]b|per|(geo)?mean|median|average|avg|"
+    "goodput|rates?|speed|bandwidth|bw|[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"
+    "imgs?|samples?|frames?|req(uest)?s?|query|queries|[kmgt]i?b(ps|s)?|bps|per|(geo)?mean|median|average|avg|"
     "std(dev)?|stdev|variance|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
+)
+# More of them, in a heading without any unit.
+_GRADE = re.compile("perf(ormance)?|scores?")
+# What is counted in each second if it stands before _s. A step_s is rather the time of a step.
+_COUNTED = re.compile(
+    "batches|bytes|calls|cells?|docs?|edges|elem(ent)?s?|epochs|evals?|events?|examples?|files|games|hashes|"
+    "inf(er(ence)?s?)?|inputs?|items?|jobs|kernels|launches|lookups|messages?|msgs?|nodes|objects?|outputs?|"
+    "packets?|pages|particles?|pixels?|pkts?|points|pts|prompts?|rays?|reads|records?|rows?|runs|sentences?|"
+    "seq(uence)?s?|steps|tasks|transactions?|tuples?|txns?|updates|videos?|words?|writes"
 )
 
 
@@ -80,7 +90,11 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
     )
     fits = unit in known if unit else plain
-    if not any(words) or not fits or any(map(_OTHER.fullmatch, words)) or any(map(unit_named, words)):
+    is_other = any(
+        _OTHER.fullmatch(word) or unit_named(word) or (not unit and _GRADE.fullmatch(word)) for word in words
+    )
+    is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))
+    if not any(words) or not fits or is_other or is_rate:
         units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
         remedy = "rename the column, or name it without a unit and give --unit"

@@ -21,6 +21,14 @@ from abtune.text import to_number
             ("main(us)", "main", "us"),
             ("main [ns]", "main", "ns"),
             ("a_s", "a", "s"),
+            ("old_time_s", "old_time", "s"),
+            ("runtime_s", "runtime", "s"),
+            ("latency_s", "latency", "s"),
+            ("elapsed_s", "elapsed", "s"),
+            ("old_step_s", "old_step", "s"),
+            ("cublas_s", "cublas", "s"),
+            ("inference (s)", "inference", "s"),
+            ("old perf (GFLOPS)", "old perf", "gflops"),
         ),
         *(("main (\u00b5s)", "main", "us"), ("main [ \u03bcs ]", "main", "us"), ("main_ms", "main", "ms")),
         *(("a (msec)", "a", "ms"), ("elapsed_seconds", "elapsed", "s"), ("b (Microseconds)", "b", "us")),
@@ -86,6 +94,17 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
             "Hz",
         ),
         *("cycles", "throughput", "tput", "bandwidth (ms)", "duration_h"),
+        # a rate, of what is counted in a second or by its name
+        *(
+            f"old_{name}_s"
+            for name in ("tok", "token", "item", "items", "runs", "calls", "ips", "inf", "infer")
+        ),
+        *(
+            f"old_{name}_s"
+            for name in ("img", "image", "op", "items", "req", "steps", "rows", "gb", "GiB", "msgs")
+        ),
+        *(f"new_{name}" for name in ("qps", "tps", "rps", "gbps", "GBs", "bw", "iops", "mhz", "goodput")),
+        *(f"new_{name}" for name in ("perf", "score", "Performance", "GOPS", "TB")),
         # a unit in another form
         *(
             "a ms",
