@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -621,18 +622,34 @@ def test_a_benchmark_that_ended_with_an_error_is_a_failed_run(tmp_path: Path) ->
         read(runs=[f"new={third}"])
 
 
+def test_hyperfine_runs_that_failed_have_no_time(tmp_path: Path) -> None:
+    """They are failed seeds, or left out of repeats; a command without any other run has failed."""
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text(hyperfine(times=[3, 4, 5], exit_codes=[0, 1, None]), encoding="utf-8")
+    new.write_text(hyperfine(times=[1, 2], exit_codes=[1, 1]), encoding="utf-8")
+    runs = [f"old={old}", f"new={new}"]
+    for seed_is, status, said in (
+        ("file", [[0], [1]], "ended with an error; its other times are counted"),
+        ("timing", [[0, 1, 1], [1, 2, 2]], "ended with an error, which counts"),
+    ):
+        imported = read(runs=runs, seed_is=seed_is)
+        assert imported.dataset["run_status"].values.tolist() == [status]
+        assert np.nansum(imported.dataset["latency"]) == 3
+        assert imported.notes[1:] == (f"{old}: 2 runs of 'x' {said}", f"{new}: x failed, which counts")
+    with pytest.raises(DatasetError, match="has 1 times and 2 exit_codes"):
+        read_text(tmp_path, hyperfine(times=[1], exit_codes=[0, 0]), shape="s")
+
+
 @pytest.mark.parametrize(
-    ("codes", "said"),
-    [
-        ([0, None], "1 run of 'x' ended with an error; its time is counted"),
-        ([2, 1], "2 runs of 'x' ended with an error; their times are counted"),
-    ],
+    ("times", "said"),
+    [([1], "1 run of 'x' ended with an error; its time is"), ([1, 2], "2 runs of 'x' .*; their times are")],
 )
-def test_runs_that_failed_are_said(tmp_path: Path, codes: list[int | None], said: str) -> None:
-    """A command that ended with an error was timed all the same, which is noted."""
-    path = tmp_path / "x.json"
-    path.write_text(hyperfine(times=[1, 2], exit_codes=codes), encoding="utf-8")
-    assert read(path, shape="s").notes[1:] == (f"{path}: {said}",)
+def test_one_error_of_all_runs_was_ignored(tmp_path: Path, times: list[float], said: str) -> None:
+    """Where every run ended with the same error, hyperfine was told to ignore it, which is noted."""
+    (tmp_path / "x").write_text(hyperfine(times=times, exit_codes=[2] * len(times)), encoding="utf-8")
+    imported = read(tmp_path / "x", shape="s")
+    assert imported.dataset["latency"].values.ravel().tolist() == times
+    assert re.search(f"{said} counted", imported.notes[1])
 
 
 @pytest.mark.parametrize("labels", [["avx2", "scalar"], ["avx2", None]])

@@ -38,6 +38,7 @@ class FileCell:
     seed: int | None = None  # None if the file does not tell
     labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
     note: str = ""  # what is missing, for the user
+    exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +181,8 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     split: dict[Cell, _Rounds] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), cell in rounds.items():
-        for timing in itertools.chain.from_iterable(cell.values()):
-            split[shape, config, counts[shape, config]] = {0: (timing,)}
+        for timing in [*itertools.chain.from_iterable(cell.values())] or [math.nan]:  # NaN has failed
+            split[shape, config, counts[shape, config]] = {} if math.isnan(timing) else {0: (timing,)}
             counts[shape, config] += 1
     return split
 

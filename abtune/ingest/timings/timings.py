@@ -11,6 +11,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     for source, text in read_once(sources):
         with naming(source.path):
             readings[source] = _read_file(text, columns, values["unit"], each_a_seed=each_a_seed)
+    # Where all processes ended with one error, hyperfine was told to ignore it.
+    codes = {code for reading in readings.values() for cell in reading.cells for code in cell.exit_codes}
+    counted = len(codes) == 1 and None not in codes
+    for source, reading in readings.items():
+        cells = (_without_failed(cell, counted=counted, each_a_seed=each_a_seed) for cell in reading.cells)
+        readings[source] = replace(reading, cells=tuple(cells))
     in_column = any(cell.seed is not None for cell in readings[sources[0]].cells)
     seed = "timing" if each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
@@ -95,11 +102,28 @@ def _hyperfine(entries: _Entries) -> Iterator[FileCell]:
         where, name = f"results[{number}]", entry["command"]
         if "times" not in entry:
             raise DatasetError(f"{where}: {name} has no times; write it with hyperfine --export-json")
-        failed = sum(code != 0 for code in entry.get("exit_codes") or ())
-        are = "its time is" if failed == 1 else "their times are"
-        note = f"{count(failed, 'run')} of {name!r} ended with an error; {are} counted" if failed else ""
         times = all_seconds(entry["times"], "s", f"{where}.times")
-        yield FileCell(where=where, name=name, rounds=(times,), note=note)
+        codes = tuple(entry.get("exit_codes") or [0] * len(times))  # older versions have none
+        if len(codes) != len(times):
+            raise DatasetError(f"{where}: {name} has {len(times)} times and {len(codes)} exit_codes")
+        yield FileCell(where=where, name=name, rounds=(times,), exit_codes=codes)
+
+
+def _without_failed(cell: FileCell, *, counted: bool, each_a_seed: bool) -> FileCell:
+    """Return a cell without the times of processes that failed, unless they are counted; NaN for seeds."""
+    failed = sum(code != 0 for code in cell.exit_codes)
+    if not failed:
+        return cell
+    runs = f"{count(failed, 'run')} of {cell.name!r} ended with an error"
+    if counted:
+        are = "its time is" if failed == 1 else "their times are"
+        return replace(cell, note=f"{runs}; {are} counted")
+    if failed == len(cell.exit_codes):
+        return replace(cell, rounds=())
+    then = ", which counts" if each_a_seed else "; its other times are counted"
+    known = zip(cell.rounds[0], cell.exit_codes, strict=True)
+    times = tuple(time if code == 0 else math.nan for time, code in known if code == 0 or each_a_seed)
+    return replace(cell, rounds=(times,), note=f"{runs}{then}")
 
 
 def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]:
