@@ -57,15 +57,21 @@ def test_records_of_the_real_tuner() -> None:
 
 def test_the_first_format_of_autotvm(tmp_path: Path) -> None:
     """Before TVM 0.7 a key had one letter, as those of Ansor have."""
-    config = {"i": 1, "t": "direct", "c": None, "e": []}
-    record = {"i": ["cuda", "dense", [["TENSOR", [1, 3], "float32"]], {}, None, config], "v": 0.1}
-    lines = [json.dumps({**record, "r": [[cost], code, 2.0, 1e9]}) for cost, code in ((1e9, 4), (2e-3, 0))]
+    config = {"t": "direct", "c": None, "e": []}
+    inputs = ["cuda", "dense", [["TENSOR", [1, 3], "float32"]], {}, None]
+    lines = [
+        json.dumps({"i": [*inputs, {"i": index, **config}], "r": [[cost], code, 2.0, 1e9], "v": 0.1})
+        for index, (cost, code) in enumerate(((1e9, 4), (2e-3, 0)))
+    ]
     (tmp_path / "f").write_text("\n".join(lines), encoding="utf-8")
     assert recognise(find_files((), [f"a={tmp_path / 'f'}"])).name == "tvm-records"
     dataset = read(f"a={tmp_path / 'f'}").dataset
     assert dataset["shape"].item() == 'dense[["TENSOR",[1,3],"float32"]]'
     assert dataset["latency"].item() == 2e-3
     assert dataset["trial_status"].values.ravel().tolist() == [TrialStatus.RUN_FAILED, TrialStatus.OK]
+    (tmp_path / "f").write_text("\n".join([*lines, lines[1]]), encoding="utf-8")
+    with pytest.raises(AbtuneError, match="line 3: configuration 1 was tried in line 2 already"):
+        read(f"a={tmp_path / 'f'}")
 
 
 def test_marks_within_a_text_end_no_line(tmp_path: Path) -> None:
@@ -80,6 +86,38 @@ def test_a_file_may_hold_several_tasks(tmp_path: Path) -> None:
     assert read(f"a={tmp_path / 'f'}").dataset["shape"].values.tolist() == ["k", "l"]
     with pytest.raises(AbtuneError, match=r"has 2 tasks .*; a label can name only one"):
         read(f"a={tmp_path / 'f'}", shape="s")
+
+
+def autotvm(*configs: int, pause: float = 0.0) -> str:
+    """Return records of AutoTVM, each a second after the one before; the pause comes before the last."""
+    inputs = ["llvm", "dense", [["TENSOR", [1, 3], "float32"]], {}]
+    ends = [float(index) for index in range(len(configs) - 1)] + [len(configs) + pause]
+    return "".join(
+        json.dumps({"input": inputs, "config": {"index": config}, "result": [[1e-3], 0, 1.0, end]}) + "\n"
+        for config, end in zip(configs, ends, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (autotvm(*range(20), *range(20)), "line 40: configuration 19 was tried in line 20 already"),
+        (autotvm(8, 3, 5, 9, 2, 3, 9), "line 7: configuration 9 was tried in line 4"),
+        (autotvm(0, 1, 2, 3, 0, pause=1e3), "line 5: configuration 0 was tried in line 1"),
+        (autotvm(0, 1, 2, 3, 0, pause=-1e3), "line 5: configuration 0 was tried in line 1"),
+    ],
+)
+def test_a_second_search_in_a_file_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    """AutoTVM appends to its log; a configuration comes again only in another search."""
+    (tmp_path / "f").write_text(text, encoding="utf-8")
+    with pytest.raises(AbtuneError, match=f"{line}.*give each a file of its own"):
+        read(f"a={tmp_path / 'f'}")
+
+
+def test_the_genetic_tuner_fills_its_batches(tmp_path: Path) -> None:
+    """GATuner repeats the first configurations of a generation of four in batches of three."""
+    (tmp_path / "f").write_text(autotvm(9, 7, 5, 3, 9, 7, 2, 4, 6, 8, 2, 4), encoding="utf-8")
+    assert read(f"a={tmp_path / 'f'}").dataset.sizes["trial"] == 12
 
 
 @pytest.mark.parametrize(

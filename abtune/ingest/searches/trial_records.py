@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from abtune.dataset.schema import TrialStatus
@@ -30,6 +31,8 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "constraints": TrialStatus.NOT_RUN,
 }
 _TVM = re.compile(r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*(?:\[\s*)?")')
+# The most seconds between the ends of two trials of one batch.
+_LONGEST_PAUSE = 600
 # MeasureErrorNo, which both tools share: instantiation, compilation, run, answer, time limits, unknown.
 _TVM_STATUS = (
     TrialStatus.OK,
@@ -41,26 +44,26 @@ _TVM_STATUS = (
 
 
 def _reader(
-    title: str, read_tasks: Callable[[str], Mapping[str, Sequence[Trial]]]
+    title: str, read_searches: Callable[[str], Sequence[Search]]
 ) -> Callable[[Sequence[Source], Values], Imported]:
-    """Return an importer's function; ``read_tasks`` returns trials by task, whose name may be empty."""
+    """Return an importer's function; ``read_searches`` returns those of a text, whose labels may be empty."""
 
     def read(sources: Sequence[Source], values: Values) -> Imported:
         runs = {}
         for source, text in read_once(sources):
             with naming(source.path):
-                tasks = read_tasks(text)
-            runs[source] = [Search(label=task, trials=trials) for task, trials in tasks.items()]
+                runs[source] = read_searches(text)
         return import_searches(runs, each="file", shape=values["shape"], attrs={"title": title})
 
     return read
 
 
-def _kernel_tuner(text: str) -> dict[str, list[Trial]]:
+def _kernel_tuner(text: str) -> list[Search]:
     """Return the one search of a T4 file, which does not name what was tuned."""
     match parse_json(text):
         case {"results": [_, *_] as results, "schema_version": str()}:
-            return {"": [_t4_trial(result, f"results[{i}]") for i, result in enumerate(results)]}
+            trials = [_t4_trial(result, f"results[{i}]") for i, result in enumerate(results)]
+            return [Search(label="", trials=trials)]
     raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
@@ -77,34 +80,84 @@ def _t4_trial(result: Any, where: str) -> Trial:
         return TrialStatus.OK, to_seconds(time["value"], time["unit"], f"{where}: time")
 
 
-def _tvm_records(text: str) -> dict[str, list[Trial]]:
-    tasks: dict[str, list[Trial]] = {}
-    for number, record in json_lines(text):
-        task, trial = _tvm_record(record, f"line {number}")
-        tasks.setdefault(task, []).append(trial)
-    return tasks
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """One line of AutoTVM or Ansor."""
+
+    line: int
+    task: str
+    trial: Trial
+    config: int | None  # the number of its configuration in the space of AutoTVM
+    finished: float  # when, in seconds
 
 
-def _tvm_record(record: Any, where: str) -> tuple[str, Trial]:
-    """Return the task of a record, and its outcome with the mean of its times."""
-    match record:
+def _tvm_records(text: str) -> list[Search]:
+    tasks: dict[str, list[_Record]] = {}
+    for number, line in json_lines(text):
+        record = _tvm_record(line, number)
+        tasks.setdefault(record.task, []).append(record)
+    for records in tasks.values():
+        _check_one_search(records)
+    return [
+        Search(label=task, trials=[record.trial for record in records]) for task, records in tasks.items()
+    ]
+
+
+def _check_one_search(records: Sequence[_Record]) -> None:
+    """Refuse the records of a second search, by a configuration that comes again.
+
+    Within a search only GATuner repeats any: it fills a batch with the first ones of its generation.
+    """
+    first: dict[int, int] = {}
+    lags: set[int] = set()
+    in_row = 0
+    for index, record in enumerate(records):
+        lag = 0 if record.config is None else index - first.setdefault(record.config, index)
+        if not lag:
+            in_row = 0
+            continue
+        in_row += 1
+        lags.add(lag)
+        pause = abs(record.finished - records[index - 1].finished)
+        if len(lags) > 1 or in_row >= lag or pause > _LONGEST_PAUSE:
+            again = f"configuration {record.config} was tried in line {records[index - lag].line} already"
+            remedy = "if this is a second search, give each a file of its own"
+            raise DatasetError(f"line {record.line}: {again}; {remedy}")
+
+
+def _tvm_record(value: Any, line: int) -> _Record:
+    """Return what a line says; the time of its trial is the mean of its times."""
+    where = f"line {line}"
+    match value:
         # AutoTVM, whose keys have one letter before TVM 0.7.
-        case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]} | {
-            "i": [_, str(name), list(arguments), *_],
-            "r": [list(costs), int(code), *_],
-        }:
+        case {
+            "input": [_, str(name), list(arguments), *_],
+            "result": [list(costs), int(code), *more],
+        } | {"i": [_, str(name), list(arguments), *_], "r": [list(costs), int(code), *more]}:
             task = name + json.dumps(arguments, separators=(",", ":"))
-        case {"i": [[str(task), *_], *_], "r": [list(costs), int(code), *_]}:
+        case {"i": [[str(task), _, *_], *_], "r": [list(costs), int(code), *more]}:
             pass
         case _:
             raise DatasetError(f"{where}: is no record of AutoTVM or Ansor; the file is damaged")
     if not 0 <= code < len(_TVM_STATUS) or "\0" in task or not task:
         raise DatasetError(f"{where}: error {code} of {shortened(task)!r} is none that abtune knows")
-    if code:
-        return task, (_TVM_STATUS[code], math.nan)
-    if not costs:
-        raise DatasetError(f"{where}: has no times, though it ended without an error")
-    return task, (TrialStatus.OK, statistics.fmean(to_seconds(cost, "s", where) for cost in costs))
+    seconds = math.nan
+    if not code:
+        if not costs:
+            raise DatasetError(f"{where}: has no times, though it ended without an error")
+        seconds = statistics.fmean(to_seconds(cost, "s", where) for cost in costs)
+    config: int | None = None  # Ansor has none
+    match value:
+        case {"config": {"index": int(config)}} | {"i": [*_, {"i": int(config)}]}:
+            pass
+    finished = more[1] if len(more) > 1 and isinstance(more[1], int | float) else 0.0
+    return _Record(
+        line=line,
+        task=task,
+        trial=(_TVM_STATUS[code], seconds),
+        config=config,
+        finished=finished,
+    )
 
 
 KERNEL_TUNER = Importer(
