@@ -114,6 +114,24 @@ def test_a_second_search_in_a_file_is_refused(tmp_path: Path, text: str, line: s
         read(f"a={tmp_path / 'f'}")
 
 
+def test_a_task_of_a_file_has_one_target(tmp_path: Path) -> None:
+    """Records of two targets in a file are two searches; those of two files are said."""
+    llvm, cuda = autotvm(0, 1), autotvm(2, 3).replace("llvm", "cuda")
+    (tmp_path / "f").write_text(llvm + cuda, encoding="utf-8")
+    said = "line 3: dense.* was tuned for cuda, and in line 1 for llvm; give each target a file of its own"
+    with pytest.raises(AbtuneError, match=said):
+        read(f"a={tmp_path / 'f'}")
+    for name, text in (("old", llvm), ("new", cuda)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert (
+        "runs were tuned for different targets"
+        in read(*(f"{n}={tmp_path / n}" for n in ("old", "new"))).notes
+    )
+    alone = read(f"old={tmp_path / 'old'}")
+    assert alone.dataset.attrs["target"] == "llvm"
+    assert "runs were tuned for different targets" not in alone.notes
+
+
 def test_the_genetic_tuner_fills_its_batches(tmp_path: Path) -> None:
     """GATuner repeats the first configurations of a generation of four in batches of three."""
     (tmp_path / "f").write_text(autotvm(9, 7, 5, 3, 9, 7, 2, 4, 6, 8, 2, 4), encoding="utf-8")

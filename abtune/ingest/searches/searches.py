@@ -35,6 +35,7 @@ class Search:
     label: str
     trials: Sequence[Trial]  # in order; empty if none is known
     flop: float = math.nan  # as the file says
+    target: str = ""  # as the file says; empty if it does not
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
 
     @property
@@ -74,6 +75,11 @@ def import_searches(
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
+    targets = {search.target for search in cells.values() if search.target}
+    if targets:
+        attrs = {**attrs, "targets": len(targets)}
+    if len(targets) == 1:
+        attrs = {**attrs, "target": targets.pop()}
     shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
     dataset = dataset_from_cells(
         {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},

@@ -86,6 +86,7 @@ class _Record:
 
     line: int
     task: str
+    target: str
     trial: Trial
     config: int | None  # the number of its configuration in the space of AutoTVM
     finished: float  # when, in seconds
@@ -99,12 +100,13 @@ def _tvm_records(text: str) -> list[Search]:
     for records in tasks.values():
         _check_one_search(records)
     return [
-        Search(label=task, trials=[record.trial for record in records]) for task, records in tasks.items()
+        Search(label=task, trials=[record.trial for record in records], target=records[0].target)
+        for task, records in tasks.items()
     ]
 
 
 def _check_one_search(records: Sequence[_Record]) -> None:
-    """Refuse the records of a second search, by a configuration that comes again.
+    """Refuse the records of a second search, by its target or by a configuration that comes again.
 
     Within a search only GATuner repeats any: it fills a batch with the first ones of its generation.
     """
@@ -112,6 +114,11 @@ def _check_one_search(records: Sequence[_Record]) -> None:
     lags: set[int] = set()
     in_row = 0
     for index, record in enumerate(records):
+        if record.target != records[0].target:
+            here = f"{shortened(record.task)} was tuned for {record.target}"
+            remedy = "give each target a file of its own"
+            above = f"in line {records[0].line} for {records[0].target}"
+            raise DatasetError(f"line {record.line}: {here}, and {above}; {remedy}")
         lag = 0 if record.config is None else index - first.setdefault(record.config, index)
         if not lag:
             in_row = 0
@@ -131,11 +138,11 @@ def _tvm_record(value: Any, line: int) -> _Record:
     match value:
         # AutoTVM, whose keys have one letter before TVM 0.7.
         case {
-            "input": [_, str(name), list(arguments), *_],
+            "input": [str(target), str(name), list(arguments), *_],
             "result": [list(costs), int(code), *more],
-        } | {"i": [_, str(name), list(arguments), *_], "r": [list(costs), int(code), *more]}:
+        } | {"i": [str(target), str(name), list(arguments), *_], "r": [list(costs), int(code), *more]}:
             task = name + json.dumps(arguments, separators=(",", ":"))
-        case {"i": [[str(task), _, *_], *_], "r": [list(costs), int(code), *more]}:
+        case {"i": [[str(task), str(target), *_], *_], "r": [list(costs), int(code), *more]}:
             pass
         case _:
             raise DatasetError(f"{where}: is no record of AutoTVM or Ansor; the file is damaged")
@@ -154,6 +161,7 @@ def _tvm_record(value: Any, line: int) -> _Record:
     return _Record(
         line=line,
         task=task,
+        target=target,
         trial=(_TVM_STATUS[code], seconds),
         config=config,
         finished=finished,
