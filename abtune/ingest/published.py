@@ -48,7 +48,7 @@ from abtune.ingest.tables import (
 )
 from abtune.ingest.texts import naming, read_text
 from abtune.shapes import Shape, parse_shape, shape_values
-from abtune.text import shortened, to_number
+from abtune.text import shell_path, shortened, to_number
 
 _RULE = re.compile(r":?-+:?")
 # What makes a cell bold, italic or code: **a**, _a_.
@@ -75,7 +75,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     text = read_text(path)
     with naming(path):
         attrs = {"sources": json.dumps([recorded_path(path)])}
-        dataset = parse_published(text, unit=values["unit"], attrs=attrs)
+        notes: list[str] = []
+        dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=notes)
     rule = "its heading does not begin with Shape, or a column has no unit"
     lines = [(0, []), *_rows_of_markdown(text)]
     # Markdown has a rule below the heading of each table.
@@ -84,7 +85,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         for (_, above), (line, heading), (_, below) in zip(lines, lines[1:], lines[2:], strict=False)
         if not above and len(below) > 1 and all(map(_RULE.fullmatch, below)) and not _is_heading(heading)
     )
-    return Imported(dataset=dataset, notes=tuple(left_out))
+    return Imported(dataset=dataset, notes=(*left_out, *notes))
 
 
 def _recognises(_: Path, text: str) -> bool:
@@ -128,6 +129,7 @@ class _Columns:
     headings: Mapping[int, Heading]  # names and units of the configurations, by the numbers of their columns
     boost: int | None  # the column of boosts
     width: int
+    over: set[str]  # what the boosts so far may be over: the baseline, another configuration, or both
 
     @property
     def configs(self) -> tuple[str, ...]:
@@ -135,13 +137,18 @@ class _Columns:
         return tuple(heading.name for heading in self.headings.values())
 
 
-def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
-    """Return the tables of a text as a dataset with one seed, one round and one repeat."""
+def parse_published(
+    text: str, *, unit: str = "", attrs: dict[str, Any] | None = None, notes: list[str] | None = None
+) -> xr.Dataset:
+    """Return the tables of a text as a dataset with one seed, one round and one repeat.
+
+    ``notes`` gets a line for each table whose boosts are not over the baseline.
+    """
     lines = _rows_of_markdown(text)
     if _is_csv(text):  # its first column is called Shape
         (line, heading), *others = csv_rows(text)
         lines = iter([(line, ["shape", *heading[1:]]), *others])
-    configs, rows = _read_tables(lines, unit)
+    configs, rows = _read_tables(lines, unit, [] if notes is None else notes)
     latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
         raise DatasetError("no number in any row; put in what was measured")
@@ -177,11 +184,14 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
         yield number, [""] if _DRAWN_RULE.fullmatch(line) else bare
 
 
-def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[Sequence[str], dict[str, _Row]]:
+def _read_tables(
+    lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[str]
+) -> tuple[Sequence[str], dict[str, _Row]]:
     """Return the configurations, which all tables share, and the rows by the labels of their shapes."""
     rows: dict[str, _Row] = {}
     configs: Sequence[str] = ()
     columns: _Columns | None = None
+    boosts: list[tuple[str, _Columns]] = []  # the tables that have any, each with its name
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if cells == [""]:
@@ -194,6 +204,8 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[Seq
                 raise DatasetError(f"a cell has {longest:,} characters, {most}")
             if is_heading:
                 columns = _read_columns(cells, unit)
+                if columns.boost is not None:
+                    boosts.append((cells[columns.boost], columns))
                 if not configs:
                     check_names(columns.configs)
                 configs = configs or columns.configs
@@ -208,6 +220,12 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[Seq
                 rows[cells[0]] = _read_row(cells, columns)
     if not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+    contrary = [name for name, table in boosts if table.over == {"other"}]
+    for name in dict.fromkeys(name for name in contrary if not re.search("ratio|/", name, re.IGNORECASE)):
+        baseline, *others = baseline_first(configs)
+        other = shell_path(others[0]) if len(others) == 1 else "NAME"
+        remedy = f"if another is the baseline: abtune analyze --baseline {other}"
+        notes.append(f"column {shortened(name)} is not over {baseline}, the baseline; {remedy}")
     return configs, rows
 
 
@@ -255,7 +273,8 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     if bare:
         remedy = f"name it '{bare[0]} (ms)' or '{bare[0]} (GFLOPS)', or take it out if it is no configuration"
         raise DatasetError(f"column {bare[0]!r} has no unit beside one that has; {remedy}")
-    return _Columns(headings=headings, boost=boosts[0] if boosts else None, width=len(cells))
+    boost = boosts[0] if boosts else None
+    return _Columns(headings=headings, boost=boost, width=len(cells), over={"baseline", "other"})
 
 
 def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
@@ -269,7 +288,7 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
     if columns.boost is not None:
         by_name = dict(zip(columns.configs, latency, strict=True))
         in_order = [by_name[name] for name in baseline_first(columns.configs)]
-        _check_boost(cells[columns.boost], in_order)
+        _check_boost(cells[columns.boost], in_order, columns.over)
     return shape, latency
 
 
@@ -313,20 +332,28 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     return published_flop(shape) / (number * FLOPS[unit])
 
 
-def _check_boost(cell: str, latency: Sequence[float]) -> None:
-    """Check a printed boost or quotient against its row; any two columns may give its printed digits."""
+def _check_boost(cell: str, latency: Sequence[float], over: set[str]) -> None:
+    """Check a printed boost or quotient against its row; any two columns may give its printed digits.
+
+    ``over`` keeps what all boosts of a table can be over.
+    """
     if cell.casefold() in MISSING or any(map(math.isnan, latency)):
         return
     ratios = [old / new for old, new in itertools.combinations(latency, 2)]
-    values = [100 * (ratio - 1) for ratio in ratios]
+    values = {"baseline": [100 * (ratio - 1) for ratio in ratios], "other": []}
     if not cell.endswith("%"):
-        values += [*ratios, *(1 / ratio for ratio in ratios)]
+        values["baseline"] += ratios
+        values["other"] += [1 / ratio for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     # Only for its error: fits() would raise one without the cell.
     read_number(printed)
-    if not any(fits(printed, value) for value in values):
-        computed = f"{values[0]:.6g}% or {ratios[0]:.6g}x"
+    fitting = {side for side in over if any(fits(printed, value) for value in values[side])}
+    if not fitting:
+        computed = f"{values['baseline'][0]:.6g}% or {ratios[0]:.6g}x"
+        if over == {"other"}:
+            computed = f"{1 / ratios[0]:.6g}x, over the same side as above"
         raise DatasetError(f"the boost is printed as {shortened(cell)}, but the row gives {computed}")
+    over &= fitting
 
 
 def published_flop(shape: Shape) -> int:

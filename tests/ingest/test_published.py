@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,48 @@ def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
     assert parse(text.format("50%")).sizes["config"] == 3
     with pytest.raises(DatasetError, match="line 3: the boost is printed as 160"):
         parse(text.format("160"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "printed", "said"),
+    [
+        ("speedup", ("2x", "0.5x", "1.0x"), ""),
+        (
+            "speedup",
+            ("0.5x", "2.0x", "1.0x"),
+            "speedup is not over old, the baseline; if another is the baseline",
+        ),
+        ("new/old", ("0.5", "2.0", "1.0"), ""),
+        (
+            "speedup",
+            ("2x", "2x", "1.0x"),
+            "line 4: the boost is printed as 2x, but the row gives -50% or 0.5x",
+        ),
+        (
+            "speedup",
+            ("0.5x", "0.5x", "1x"),
+            "line 4: .* 0.5x, but the row gives 2x, over the same side as above",
+        ),
+        ("ratio", ("0.5", "-", "50%"), "line 5: .* printed as 50%, but the row gives 1x, over the same side"),
+    ],
+)
+def test_boosts_of_a_table_are_over_one_side(
+    tmp_path: Path, heading: str, printed: Sequence[str], said: str
+) -> None:
+    """Each line alone may divide either way. If all are over the other side, the baseline is in doubt."""
+    lines = zip(("2|1", "1|2", "1|1"), printed, strict=True)
+    rows = "".join(f"|{'abc'[index]}|{times}|{boost}|\n" for index, (times, boost) in enumerate(lines))
+    (tmp_path / "t.md").write_text(
+        f"|Kernel|old (ms)|new (ms)|{heading}|\n|-|-|-|-|\n{rows}", encoding="utf-8"
+    )
+    source = Source(path=tmp_path / "t.md")
+    if said.startswith("line"):
+        with pytest.raises(DatasetError, match=said):
+            PUBLISHED.read([source], {"unit": ""})
+    else:
+        notes = " ".join(PUBLISHED.read([source], {"unit": ""}).notes)
+        assert said in notes
+        assert bool(said) == bool(notes)
 
 
 @pytest.mark.parametrize("boost", ["6.1%", "6.14", "6.141343581679319%", "-", ""])
