@@ -466,3 +466,21 @@ def test_the_baseline_is_marked_unless_its_name_says_so(
     (empty_folder / "t.csv").write_text(f"shape,{name}_ms,new_ms\nx,2,1\n", encoding="utf-8")
     line = f"t.nc: 1 shape, configurations {said}\n"
     assert run("import", "t.csv", "--out", "t.nc").out.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ("wide.csv", 1),
+        ("--pattern {config}-x.csv --shape x", 1),
+        ("--run one=one-x.csv --run two=two-x.csv --shape x", 0),
+        ("--run two=two-x.csv --shape x", 0),
+    ],
+)
+def test_a_baseline_that_is_a_guess_is_said(empty_folder: Path, run: Run, arguments: str, lines: int) -> None:
+    """Without a known name the first configuration is the baseline, unless the order of --run says so."""
+    (empty_folder / "wide.csv").write_text("shape,one_ms,two_ms\nx,2,1\n", encoding="utf-8")
+    for number, name in enumerate(("one", "two"), start=1):
+        (empty_folder / f"{name}-x.csv").write_text(f"time_ms\n{number}\n", encoding="utf-8")
+    done = run("import", *arguments.split(), "--out", "t.nc")
+    assert done.out.count("no name says which is the baseline, so the first one is: abtune analyze") == lines

@@ -175,8 +175,9 @@ def _destination(option: Option) -> str:
 
 
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
+    from abtune.dataset.schema import labels_of
     from abtune.ingest.importers import Inputs, run_importer
-    from abtune.ingest.sources import run_command
+    from abtune.ingest.sources import about_baseline, run_command
 
     files = given["files"]
     if files and importer.inputs is Inputs.RUNS:
@@ -186,8 +187,10 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     values = {option.name: given[_destination(option)] or "" for option in importer.options}
     values |= {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
     imported = run_importer(importer, sources, values)
-    noted = click.get_current_context().meta.get(_FOUND, ())
-    save_new(imported.dataset, out, overwrite=overwrite, notes=[*noted, *imported.notes])
+    notes = [*click.get_current_context().meta.get(_FOUND, ()), *imported.notes]
+    if not given.get("runs"):  # else their order says it
+        notes += about_baseline(labels_of(imported.dataset, "config"))
+    save_new(imported.dataset, out, overwrite=overwrite, notes=notes)
 
 
 def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[Source, ...]:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,14 @@ from abtune.text import dataset_option, shell_path
 # What a pattern may read from paths.
 _FIELDS = ("config", "shape", "seed")
 # Words in names of configurations that the others are compared with.
-_BASELINES = re.compile("base(line)?|main(line)?|master|before|old|ref(erence)?|control")
+_BASELINES = re.compile(
+    "baseline|mainline|master|before|old|reference|orig(inal)?|stock|upstream|trunk|un(patched|optimi[sz]ed)|"
+    r"head[~^]"
+)
+# Such words that features are called by, too: base-ptr-removed, main_loop_unrolled, control-flow-opt.
+_SHORT_BASELINES = re.compile("base|main|ref|control")
+# A word of letters, perhaps with a number, as in main2; the hash of a commit is none.
+_LETTERS = re.compile(r"(?<![^\W_])[^\W\d_]+[~^]?(?=\d*(?![^\W_]))")
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
@@ -163,15 +170,36 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
 
 def baseline_first(configs: Iterable[str]) -> list[str]:
     """Return each configuration once, first the one whose name says that it is the baseline."""
-    names = list(dict.fromkeys(configs))
-    baseline = min(names, key=_words_beside_baseline)
-    return sorted(names, key=lambda name: name != baseline)
+    lengths = _words_of_baselines(configs)
+    baseline = min(lengths, key=lengths.__getitem__)
+    return sorted(lengths, key=lambda name: name != baseline)
 
 
-def _words_beside_baseline(name: str) -> float:
-    """Return the number of words of a name that has a word for baseline; infinite without such a word."""
-    words = set(re.findall(r"[^\W\d_]+", name.casefold()))
-    return len(words) if any(map(_BASELINES.fullmatch, words)) else math.inf
+def about_baseline(configs: Sequence[str]) -> Iterator[str]:
+    """Yield that the baseline is a guess, if no name of several says which it is."""
+    if len(configs) > 1 and math.isinf(min(_words_of_baselines(configs).values())):
+        yield (
+            "no name says which is the baseline, so the first one is: abtune analyze --baseline NAME takes "
+            "another"
+        )
+
+
+def _words_of_baselines(configs: Iterable[str]) -> dict[str, float]:
+    """Return the number of words of each name that begins or ends with one for baseline, else infinity.
+
+    Words that all names share do not count.
+    """
+    names = {name: _LETTERS.findall(name.casefold()) for name in configs}
+    known = {word for words in names.values() for word in words if _BASELINES.fullmatch(word)}
+    short = {word for words in names.values() for word in words if _SHORT_BASELINES.fullmatch(word)}
+    shared = set.intersection(*map(set, names.values())) - known - short
+    lengths: dict[str, float] = {}
+    for name, words in names.items():
+        own = [word for word in words if word not in shared]
+        ends = {*own[:1], *own[-1:]}
+        is_baseline = ends & known or (len(own) < 3 and ends & short)
+        lengths[name] = len(own) if is_baseline else math.inf
+    return lengths
 
 
 def _as_expression(word: str, more: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import InputError
-from abtune.ingest.sources import find_matching, recorded_path
+from abtune.ingest.sources import about_baseline, baseline_first, find_matching, recorded_path
 
 
 def make(folder: Path, *names: str) -> None:
@@ -40,6 +40,11 @@ def test_fields_come_from_the_path(empty_folder: Path) -> None:
     ]
 
 
+NO_BASELINE = (
+    "no name says which is the baseline, so the first one is: abtune analyze --baseline NAME takes another"
+)
+
+
 @pytest.mark.parametrize(
     ("names", "baseline"),
     [
@@ -54,6 +59,24 @@ def test_the_baseline_is_what_a_name_calls_so(empty_folder: Path, names: list[st
     make(empty_folder, *(f"{name}.csv" for name in names))
     first, *others = [config for config, _, _ in found("{config}.csv")]
     assert [first, *others] == [baseline, *sorted(set(names) - {baseline})]
+
+
+@pytest.mark.parametrize(
+    ("configs", "baseline"),
+    [
+        *(("optimized original", "original"), ("patched stock", "stock"), ("refactor orig", "orig")),
+        *(("feature upstream", "upstream"), ("feature trunk", "trunk"), ("PR-123 HEAD~1", "HEAD~1")),
+        *(("patched unpatched", "unpatched"), ("optimised unoptimised", "unoptimised")),
+        *(("fast main-1a2b3c4", "main-1a2b3c4"), ("opt_O3_gcc13 main_O3_gcc13", "main_O3_gcc13")),
+        *(("a b-upstream-llvm", ""), ("new base-ptr-removed", ""), ("fast_main_kernel slow", "")),
+        *(("control-flow-opt plain", ""), ("old", "old"), ("x main-async main-loop", "main-async")),
+    ],
+)
+def test_a_word_for_baseline_begins_or_ends_a_name(configs: str, baseline: str) -> None:
+    """Within a longer name, and as a short word that begins one, it may be of a feature."""
+    names = configs.split()
+    assert baseline_first(names)[0] == (baseline or names[0])
+    assert list(about_baseline(names)) == [NO_BASELINE] * (not baseline)
 
 
 def test_seeds_are_numbers_or_counted(empty_folder: Path) -> None:
