@@ -14,13 +14,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from abtune.dataset.schema import labels_of
+from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.hints import AS_CSV, hint_of
 from abtune.ingest.sources import Source, baseline_first
 from abtune.ingest.texts import read_beginning, reading
 from abtune.lazy import load
-from abtune.text import listed, printable, shell_path
+from abtune.text import count, listed, printable, shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -128,7 +128,26 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     order = configs if any(source.config for source in sources) else baseline_first(configs)
     if order != list(configs):
         dataset = dataset.sel(config=order)
-    return Imported(dataset=dataset, notes=(*imported.notes, *about_names(order)))
+    notes = (*imported.notes, *_about_lacking(dataset, importer.name), *about_names(order))
+    return Imported(dataset=dataset, notes=notes)
+
+
+def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
+    """Yield how many shapes have all configurations, if some lack one."""
+    has_run = (dataset["run_status"] != RunStatus.MISSING).any("seed").values.tolist()
+    shapes = [
+        label for label, made in zip(labels_of(dataset, "shape"), has_run, strict=True) if not all(made)
+    ]
+    if not shapes:
+        return
+    number, configs = len(has_run) - len(shapes), dataset.sizes["config"]
+    have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
+    lack = "get no verdict" if configs == 2 else "get no verdict on those that they lack"
+    note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}"
+    # go test ends a name in the number of cores.
+    if importer == "go-bench" and len({re.sub(r"-\d+$", "", label) for label in shapes}) < len(shapes):
+        note += "; give go test the same -cpu, because a name such as X-8 ends in the number of cores"
+    yield note
 
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:

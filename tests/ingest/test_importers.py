@@ -363,3 +363,13 @@ def test_every_import_has_notes_about_names(tmp_path: Path) -> None:
     found = sources(path)
     notes = run_importer(recognise(found), found, {"unit": "", "shape": ""}).notes
     assert "look like runs of gcc" in notes[-1]
+
+
+def test_an_import_says_how_many_shapes_have_all_configurations(tmp_path: Path) -> None:
+    """Of three configurations, a shape that lacks one has a verdict on the other."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,old (ms),new (ms),other (ms)\na,1,2,3\nb,1,2,-\n", encoding="utf-8")
+    notes = run_importer(recognise(sources(path)), sources(path), {"unit": ""}).notes
+    assert notes == (
+        "1 of 2 shapes has all 3 configurations; the others get no verdict on those that they lack",
+    )

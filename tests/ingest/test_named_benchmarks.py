@@ -14,6 +14,7 @@ from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
 
+CORES = "; give go test the same -cpu, because a name such as X-8 ends in the number of cores"
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
 
 
@@ -56,6 +57,23 @@ def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:
         f"{tmp_path / 'a'}: C failed and has no time, so it is left out",
         f"{tmp_path / 'b'}: some repetitions of B-2 failed; its other times are counted",
     )
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ("A-16 B-16", f"0 of 4 shapes have both configurations; the others get no verdict{CORES}"),
+        ("A-8 C-8", "1 of 3 shapes has both configurations; the others get no verdict"),
+        ("A-8 B-8", ""),
+    ],
+)
+def test_shapes_that_lack_a_configuration_are_said(tmp_path: Path, new: str, said: str) -> None:
+    """Go writes the number of cores behind a name, so that other machines have other shapes."""
+    for config, names in (("old", "A-8 B-8"), ("new", new)):
+        lines = (f"Benchmark{name}  9  {number} ns/op" for number, name in enumerate(names.split(), start=1))
+        (tmp_path / config).write_text("\n".join([f"# {config}", *lines]), encoding="utf-8")
+    notes = read("go-bench", *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes[1:]
+    assert list(notes) == [said] * bool(said)
 
 
 def test_criterion_has_the_time_of_an_iteration() -> None:
