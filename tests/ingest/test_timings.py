@@ -598,6 +598,20 @@ def test_a_note_is_given_once(tmp_path: Path) -> None:
     assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped, and is left out",)
 
 
+@pytest.mark.parametrize(
+    ("number", "said"), [(1, "1 repetition of f was skipped"), (2, "2 repetitions of f were skipped")]
+)
+def test_a_repetition_that_was_skipped_leaves_the_others(tmp_path: Path, number: int, said: str) -> None:
+    """Only a benchmark that was skipped in each repetition is left out."""
+    skipped = {"name": "f", "run_type": "iteration", "skipped": True}
+    timed = {"name": "f", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": [skipped] * number + [timed]}), encoding="utf-8")
+    imported = read(runs=[f"a={path}"])
+    assert imported.dataset["latency"].values.ravel().tolist() == [1e-6]
+    assert imported.notes[1:] == (f"{path}: {said}",)
+
+
 def test_a_benchmark_that_ended_with_an_error_is_a_failed_run(tmp_path: Path) -> None:
     """Left out, its failures would pass every gate; what no file times was never meant to run here."""
     failed = {"run_type": "iteration", "error_occurred": True, "error_message": "wrong result"}

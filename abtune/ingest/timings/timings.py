@@ -135,6 +135,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
     first: dict[str, str] = {}
     labels: dict[str, tuple[Any, str]] = {}  # each with its place
     failed: set[str] = set()
+    skipped: Counter[str] = Counter()
     computed = _computed(entries)
     for number, entry in enumerate(entries):
         if computed[number]:
@@ -142,7 +143,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         where, label = f"benchmarks[{number}]", entry.get("label", "")
         name = entry["run_name"] if "run_name" in entry else entry["name"]
         if entry.get("skipped"):
-            notes.append(f"{name} was skipped, and is left out")
+            skipped[name] += 1
             continue
         first.setdefault(name, where)
         times = timings.setdefault(name, [])
@@ -161,6 +162,9 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
             )
     if not timings and any(computed):
         raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
+    for name, number in skipped.items():
+        some = f"{count(number, 'repetition')} of {name} {'was' if number == 1 else 'were'} skipped"
+        notes.append(some if name in timings else f"{name} was skipped, and is left out")
     for name, times in timings.items():
         yield repeated(first[name], name, times, some_failed=name in failed)
 
