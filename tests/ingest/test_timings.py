@@ -598,6 +598,26 @@ def test_a_note_is_given_once(tmp_path: Path) -> None:
     assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped, and is left out",)
 
 
+def test_repetitions_with_one_number_are_said(tmp_path: Path) -> None:
+    """Two runs in one file number their repetitions alike."""
+    entry = {"name": "f", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    entries = [{**entry, "repetition_index": number} for number in (0, 1, 0)] + [{**entry, "name": "g"}] * 2
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
+    said = "repetitions of a name and number above: 1; each counts as a repeat"
+    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: {said}",)
+
+
+def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
+    """A timing that was copied looks like a repeat; a failed run has none."""
+    path = tmp_path / "t.csv"
+    lines = "a,old,0,1.5\na,old,0,1.5\na,old,0,1.6\na,old,0,1.5\na,old,1,\na,old,1,\n"
+    path.write_text(HEADING + lines, encoding="utf-8")
+    imported = read(path)
+    assert imported.dataset.sizes["repeat"] == 4
+    assert imported.notes[1] == f"{path}: lines that are the same as one above: 2; each counts as a repeat"
+
+
 @pytest.mark.parametrize(
     ("number", "said"), [(1, "1 repetition of f was skipped"), (2, "2 repetitions of f were skipped")]
 )

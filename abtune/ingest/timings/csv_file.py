@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -49,6 +50,9 @@ class _Table:
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
+    lines: Counter[int] = field(
+        default_factory=Counter
+    )  # how often each line with times is there, by its hash
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
@@ -92,6 +96,8 @@ def _notes(table: _Table) -> Iterator[str]:
     runs = [name for name in unused if name.casefold() in _RUNS]
     if "seed" not in table.columns and runs:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
+    if again := table.lines.total() - len(table.lines):
+        yield f"lines that are the same as one above: {again:,}; each counts as a repeat"
     if table.untimed:
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
@@ -192,6 +198,8 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits")
+    if not is_untimed:
+        table.lines[hash(tuple(row))] += 1
     for index in table.units:
         is_missing = row[index].casefold() in MISSING
         if is_missing:
