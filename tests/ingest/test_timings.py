@@ -598,6 +598,20 @@ def test_a_note_is_given_once(tmp_path: Path) -> None:
     assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped, and is left out",)
 
 
+@pytest.mark.parametrize("heading", ["seed,old_ms,new_ms", "seed,speedup,old (ms),new (ms)"])
+def test_a_column_for_each_configuration_needs_no_shape(tmp_path: Path, heading: str) -> None:
+    """The option names the only one; without it the error says so."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"{heading}\n" + "3," * (heading.count(",") - 1) + "2,1\n", encoding="utf-8")
+    assert has_times(path.read_text(encoding="utf-8"))
+    dataset = read(path, shape="mm").dataset
+    assert dataset["shape"].values.tolist() == ["mm"]
+    assert dataset["config"].values.tolist() == ["old", "new"]
+    assert dataset["latency"].values.ravel().tolist() == [2e-3, 1e-3]
+    with pytest.raises(AbtuneError, match="has no column shape; give .*--shape LABEL"):
+        read(path)
+
+
 def test_repetitions_with_one_number_are_said(tmp_path: Path) -> None:
     """Two runs in one file number their repetitions alike."""
     entry = {"name": "f", "run_type": "iteration", "time_unit": "us", "real_time": 1}

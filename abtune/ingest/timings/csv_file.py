@@ -135,9 +135,11 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
         times = time_columns(row)
-        has_shape = "shape" in columns or row[0].casefold() in SHAPES
-        if has_shape and not times and columns.keys().isdisjoint({"config", "unit"}):
-            return _read_wide_heading(row, {"shape": 0, **columns}, unit)
+        first = {"shape": 0} if row[0].casefold() in SHAPES else {}
+        others = [name for name, quotient in zip(row, quotients(row), strict=True) if not quotient]
+        is_wide = first or "shape" in columns or have_units(others, tuple(PER_SECOND))
+        if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
+            return _read_wide_heading(row, {**first, **columns}, unit)
         if len(times) != 1:
             raise DatasetError(
                 f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
