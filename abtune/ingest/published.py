@@ -40,6 +40,7 @@ from abtune.ingest.tables import (
     have_units,
     listed_columns,
     no_unit,
+    plainly,
     quotients,
     read_heading,
     read_number,
@@ -321,11 +322,10 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    plain = "write digits and a decimal point alone, such as 1234.5, or - if there is none"
-    remedy = f"{plain}; a column of boosts is called boost (%)"
-    number = read_number(cell, f"; {remedy}")
+    number = read_number(cell, f"; {plainly(cell)}, or - if there is none")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
+        remedy = "write - if there is none; a column of boosts is called boost (%)"
         raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]

@@ -123,13 +123,28 @@ def read_number(text: str, remedy: str = "") -> float:
         raise DatasetError(f"{shortened(text)!r} is not a number{remedy}") from None
 
 
+def has_unit(cell: str) -> bool:
+    """Return whether a cell holds a number with its unit, such as 1.5 ms."""
+    return cell[:1].isdigit() and bool(unit_named(cell.lstrip("0123456789., ")))
+
+
+def plainly(cell: str) -> str:
+    """Return how to write the number of a cell that holds something else, too."""
+    if has_unit(cell):
+        return "write the unit into the heading, such as time (ms), and the number alone"
+    if cell.endswith(("%", "x", "X", "\u00d7")):
+        return "a column of boosts is called boost (%)"
+    if "\u00b1" in cell or "+-" in cell or "+/-" in cell:
+        return "write the number alone, without its error"
+    return "write digits and a decimal point alone, such as 1234.5"
+
+
 def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
     """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
     try:
         number = value if isinstance(value, float) else to_number(str(value))
     except ValueError:
-        plain = "write digits and a decimal point alone, such as 1234.5"
-        remedy = plain if set(str(value)) & set(",0123456789") else failed
+        remedy = plainly(str(value)) if set(str(value)) & set(",0123456789") else failed
         raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
     seconds = number / PER_SECOND[unit]
     if not 1e-30 <= seconds < math.inf:

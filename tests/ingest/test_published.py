@@ -220,6 +220,34 @@ def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (
+            "3,000",
+            "'3,000' is not a number; write digits and a decimal point alone, such as 1234.5, or - if there",
+        ),
+        (
+            "3.0 \u00b1 0.1",
+            "is not a number; write the number alone, without its error, or - if there is none",
+        ),
+        (
+            "3.0 ms",
+            "'3.0 ms' is not a number; write the unit into the heading, such as time .ms., and the number",
+        ),
+        ("+7%", "'.7%' is not a number; a column of boosts is called boost"),
+        (
+            "-3",
+            "a time must be positive, not -3; write - if there is none; a column of boosts is called boost",
+        ),
+    ],
+)
+def test_a_cell_without_a_number_says_what_to_write(cell: str, said: str) -> None:
+    """Only where it looks like a boost is a column of boosts spoken of."""
+    with pytest.raises(DatasetError, match=said):
+        parse(f"|Kernel|a (ms)|b (ms)|\n|-|-|-|\n|x|{cell}|1|\n")
+
+
+@pytest.mark.parametrize(
     ("heading", "printed", "said"),
     [
         ("speedup", ("2x", "0.5x", "1.0x"), ""),

@@ -608,7 +608,7 @@ def test_a_column_for_each_configuration_needs_no_shape(tmp_path: Path, heading:
     assert dataset["shape"].values.tolist() == ["mm"]
     assert dataset["config"].values.tolist() == ["old", "new"]
     assert dataset["latency"].values.ravel().tolist() == [2e-3, 1e-3]
-    with pytest.raises(AbtuneError, match="has no column shape; give .*--shape LABEL"):
+    with pytest.raises(AbtuneError, match=r"has no column shape; give .*--shape LABEL"):
         read(path)
 
 
