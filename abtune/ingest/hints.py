@@ -21,8 +21,10 @@ from abtune.ingest.tables import (
     csv_rows,
     delimiter_of,
     first_line,
+    has_unit,
     have_units,
     listed_columns,
+    plainly,
     quotients,
 )
 from abtune.ingest.texts import read_beginning
@@ -124,8 +126,12 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
     if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
         return "a line holds one timing; put columns of several seeds below each other, with a column seed"
-    if any(map(_STATISTIC.fullmatch, columns)):
-        return f"it has statistics and no single timings; {AS_CSV}"
+    is_summary, with_unit = any(map(_STATISTIC.fullmatch, columns)), list(filter(has_unit, row[1:]))
+    if is_summary or with_unit:
+        wrong = (
+            "it has statistics and no single timings" if is_summary else f"{with_unit[0]!r} is not a number"
+        )
+        return f"{wrong}; {AS_CSV if is_summary else plainly(with_unit[0])}"
     if any(have_units([name], tuple(FLOPS)) for name in columns if name.casefold() not in FIELDS):
         return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
     times = tuple(PER_SECOND)

@@ -248,6 +248,9 @@ def _bare(cell: str) -> str:
 
 def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
+    if {"config", "seed"} <= set(map(str.casefold, cells)):
+        separated = "separate its columns by commas, semicolons or tabs"
+        raise DatasetError(f"columns config and seed are of a table with a line for each timing; {separated}")
     columns = [cell for cell in cells[1:] if cell]
     headings: dict[int, Heading] = {}
     boosts: list[int] = []

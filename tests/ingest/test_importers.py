@@ -170,6 +170,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         ),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
         (b"M,N,K,old_tflops,new_tflops\n512,512,512,150,140\n", "throughputs need a first column Shape with"),
+        (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
         (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),

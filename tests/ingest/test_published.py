@@ -247,6 +247,14 @@ def test_a_cell_without_a_number_says_what_to_write(cell: str, said: str) -> Non
         parse(f"|Kernel|a (ms)|b (ms)|\n|-|-|-|\n|x|{cell}|1|\n")
 
 
+def test_a_table_of_single_timings_has_other_marks_between_columns(tmp_path: Path) -> None:
+    """Bars make a published table, in which a column is a configuration."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape|config|seed|time_ms\na|old|0|10\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"line 1: .*; separate its columns by commas, semicolons or tabs"):
+        PUBLISHED.read([Source(path=path)], {"unit": ""})
+
+
 @pytest.mark.parametrize(
     ("heading", "printed", "said"),
     [
