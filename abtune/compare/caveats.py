@@ -25,7 +25,7 @@ from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
-from abtune.text import count, p_value, percent
+from abtune.text import count, listed, p_value, percent
 
 # With fewer seeds on one side and this many times as many on the other, intervals are too narrow.
 _ENOUGH = 4
@@ -197,16 +197,20 @@ def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[
     faster, slower = misled(samples)
     if not (faster or slower):
         return
-    skewed, other = sides[::-1] if skewness_gap(samples) > 0 else sides
-    verdicts = " or ".join([*["improved"] * faster, *["regressed"] * slower, "equivalent"])
-    claims = " or ".join([*["faster", "not slower"] * faster, *["slower"] * slower])
+    gap = skewness_gap(samples)
+    skewed, other = sides[::-1] if gap > 0 else sides
+    verdicts = listed([*["improved"] * faster, *["regressed"] * slower, "equivalent"], "or")
+    claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")
     runs = f"The runs of {skewed.config} are more skewed than those of {other.config}."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
+    if gap == 0:
+        runs = f"In some shapes, runs of {skewed.config} are more skewed, in others those of {other.config}."
+        pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = must if needs_resamples(settings) else ""
     yield (
-        f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate how many shapes "
-        f"are {claims} (simulated, docs/statistics.md)."
+        f"{pairs if settings.paired else runs} {asked}Up to {10 if gap else 20}% of such reports overstate "
+        f"how many shapes are {claims} (simulated, docs/statistics.md)."
     )
 
 
@@ -307,7 +311,7 @@ def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Ite
     if p <= _ALIKE:
         yield (
             f"{DEPENDENT} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a session, a "
-            "machine or a batch are not independent. Then intervals are too narrow, and verdicts too sure."
+            "machine or a batch are not independent. Then intervals may be too narrow, and verdicts too sure."
         )
 
 

@@ -27,6 +27,7 @@ from abtune.text import (
     count,
     limit_cell,
     listed,
+    p_value,
     percent_cell,
     plain_percent,
     sentence_decimals,
@@ -67,14 +68,19 @@ def make_claims(
 def with_verdicts(
     claims: Iterable[Claim], rows: Sequence[Comparison], worst: Worst | None, settings: Settings
 ) -> tuple[Claim, ...]:
-    """Return claims that count no fewer shapes than the rows, the worst shape, or a stronger claim show."""
+    """Return claims that count no fewer shapes than the rows, the worst shape, or a stronger claim show.
+
+    The claims on all shapes come first. A kind counts no more than they do.
+    """
     found: list[Claim] = []
+    of_all: dict[tuple[str, float], int] = {}
     for claim in claims:
         # Each procedure holds with the level's probability.
         least = max(claim.at_least, _by_rows(claim, rows, worst, settings.margin))
         # The claims before: a shape that is faster, or that loses at most 2 %, loses at most 5 %.
         if claim.claim == NOT_SLOWER:
             least = max(least, found[-1].at_least)
+        least = min(least, of_all.setdefault((claim.claim, claim.beyond), least))
         found.append(replace(claim, at_least=least))
     return tuple(found)
 
@@ -148,11 +154,11 @@ def make_sentence(
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
     mean = _over_all(overall.these_shapes, judged, settings)
     counts = _counts(rows, claims, settings) if len(judged) > 1 else ()
-    parts = [mean, *counts, *_without(rows)]
+    parts = [mean, *counts]
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(caveat.startswith(DEPENDENT) for caveat in told):
-        parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals are too narrow.")
-    return " ".join(parts)
+        parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow.")
+    return " ".join([*parts, *_without(rows)])
 
 
 def _without(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -160,18 +166,17 @@ def _without(rows: Sequence[Comparison]) -> Iterator[str]:
     without = [row for row in rows if row.verdict is Verdict.INVALID]
     if without:
         some = len(without) > 1
-        which = f"{len(without)} of {len(rows)} shapes" if some else without[0].shape
-        yield _no_verdict(which, without, some=some)
+        yield _no_verdict(f"{len(without)} of {len(rows)} shapes" if some else without[0].shape, without)
 
 
-def _no_verdict(which: str, rows: Sequence[Comparison], *, some: bool = False) -> str:
+def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
     """Say that shapes have no verdict, and give their reason, or that of the first."""
     reason = rows[0].reason
     start = f"There is no verdict on {which}"
     if len({row.reason for row in rows}) > 1:
         return f"{start}. {rows[0].shape}: {reason}"
     # Behind a full stop, the reason of some shapes would read as one of all.
-    return f"{start}, because {reason[0].lower()}{reason[1:]}" if some else f"{start}. {reason}"
+    return f"{start}, because {reason[0].lower()}{reason[1:]}"
 
 
 def _to_expect(overall: Overall, settings: Settings) -> str:
@@ -219,10 +224,17 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
 
 
 def _bound(lone: Comparison | None, settings: Settings) -> str:
-    """Return the one-sided bound of a lone shape *not slower*, if its interval goes beyond the tolerance."""
-    if lone is None or lone.verdict is not Verdict.NOT_SLOWER or lone.boost_low >= -settings.tolerance:
+    """Return what decides on a lone shape whose interval goes beyond the tolerance, or the margin."""
+    if lone is None:
         return ""
-    return f"; one-sided lower bound {bound_percent(lone.boost_at_least)}"
+    if lone.verdict is Verdict.NOT_SLOWER and lone.boost_low < -settings.tolerance:
+        return f"; one-sided lower bound {bound_percent(lone.boost_at_least)}"
+    within = -settings.margin < lone.boost_low and lone.boost_high < settings.margin
+    if lone.verdict is Verdict.EQUIVALENT and not within:
+        return (
+            f"; a difference of {plain_percent(settings.margin)} has p {p_value(lone.p_equivalence_adjusted)}"
+        )
+    return ""
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> Iterator[str]:

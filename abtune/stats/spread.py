@@ -15,7 +15,8 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.estimates import LARGEST_LOG
-from abtune.stats.two_sample import Floats, Integers, TwoSample, ascending, sizes
+from abtune.stats.splits import centred
+from abtune.stats.two_sample import Floats, Group, Integers, TwoSample, ascending, sizes
 from abtune.stats.variance import mean_of_known, moments
 
 
@@ -158,6 +159,7 @@ _GAP, _ERRORS = 0.3, 2.0
 # Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for
 # (docs/statistics.md, `one side skewed`).
 _MANY, _GAP_OF_FEW, _ERRORS_OF_FEW = 200, 0.15, 1.5
+_EXCHANGES = 99
 
 
 def skewness(values: Floats) -> Floats:
@@ -177,7 +179,8 @@ def misled(samples: TwoSample) -> tuple[bool, bool]:
     gap = skewness_gap(samples)
     # If both sides are skewed alike, the one with more seeds looks more skewed, and the other one misleads.
     unequal = gap != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
-    return gap > 0 or unequal, gap < 0 or unequal
+    both = unequal or (gap == 0 and is_skewed_both_ways(samples))
+    return gap > 0 or both, gap < 0 or both
 
 
 def skewness_gap(samples: TwoSample) -> float:
@@ -185,10 +188,7 @@ def skewness_gap(samples: TwoSample) -> float:
 
     Of pairs, it is minus the skewness of their differences. It takes five shapes with five seeds per side.
     """
-    first, second = samples.first, samples.second
-    # Few values look less skewed than many. So unequal numbers of skewed seeds have a gap, too, and the t of
-    # their difference is skewed indeed.
-    gap = -skewness(first - second) if samples.paired else skewness(second) - skewness(first)
+    gap = _gaps(samples)
     known = ~np.isnan(gap)
     shapes, mean = int(np.count_nonzero(known)), float(mean_of_known(gap))
     if shapes < _FEWEST_SHAPES:
@@ -197,3 +197,48 @@ def skewness_gap(samples: TwoSample) -> float:
     few = samples.sizes.min(axis=1)[known].sum() < _MANY
     least, errors = (_GAP_OF_FEW, _ERRORS_OF_FEW) if few else (_GAP, _ERRORS)
     return mean if abs(mean) > max(least, errors * error) else 0.0
+
+
+def is_skewed_both_ways(samples: TwoSample) -> bool:
+    """Return whether the first side is skewed in some shapes, and the second in others.
+
+    Then gaps vary more than those of normal noise. Heavy tails do the same and mislead nobody, if both sides
+    of a shape have them. So the sides must also look less alike than after 99 exchanges of their seeds.
+    """
+    gap = _gaps(samples)
+    known = ~np.isnan(gap)
+    shapes, n = int(np.count_nonzero(known)), samples.sizes[known]
+    if shapes < _FEWEST_SHAPES:
+        return False
+    of_normal = 6 * (n - 2) / ((n + 1) * (n + 3))  # variance of the skewness of normal samples
+    expected = of_normal[:, 0] if samples.paired else of_normal.sum(axis=1)
+    if np.mean(gap[known] ** 2 / expected) <= 1 + _ERRORS * math.sqrt(2 / shapes):
+        return False
+    rng = np.random.default_rng(0)
+    totals = np.sum(
+        [_unlike(group, samples, rng) for group in samples.groups(at_least=_FEWEST_SEEDS)], axis=0
+    )
+    return bool(totals[0] > totals[1:].max())
+
+
+def _gaps(samples: TwoSample) -> Floats:
+    """Return how much more skewed the second side of each shape is; NaN below five seeds."""
+    # Few values look less skewed than many. So unequal numbers of skewed seeds have a gap, too, and the t of
+    # their difference is skewed indeed.
+    if samples.paired:
+        return -skewness(samples.first - samples.second)
+    return skewness(samples.second) - skewness(samples.first)
+
+
+def _unlike(group: Group, samples: TwoSample, rng: np.random.Generator) -> Floats:
+    """Return how unlike the sides of shapes are, summed; first as they are, then after each exchange."""
+    if samples.paired:  # differences that are alike in both directions may change their signs
+        rest = group.first - group.second
+        rest = rest - np.median(rest, axis=1, keepdims=True)  # of a mean, one outlier would be a part
+        flipped = (rest * rng.choice((-1.0, 1.0), rest.shape) for _ in range(_EXCHANGES))
+        return np.array([np.nansum(skewness(rows) ** 2) for rows in (rest, *flipped)])
+    small, large = map(centred, group.by_size)
+    rest = np.concatenate([small, large], axis=1)
+    moved = (rng.permuted(np.sort(rest, axis=1), axis=1) for _ in range(_EXCHANGES))
+    sides = (np.split(rows, [small.shape[1]], axis=1) for rows in (rest, *moved))
+    return np.array([np.abs(np.log(one.var(axis=1) / two.var(axis=1))).sum() for one, two in sides])

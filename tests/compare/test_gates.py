@@ -308,6 +308,20 @@ def test_failures_of_one_side_make_few_false_differences(share: float, n: int) -
     assert all(must in " ".join(report.caveats) for report in reports)
 
 
+def test_failures_of_either_side_make_few_false_differences() -> None:
+    """If the candidate fails in half of the shapes, and the baseline in the others, gaps cancel."""
+    wrong, told = 0, 0
+    for seed in range(20):
+        dataset = failing(1 / 5, 10, seed)
+        turned = dataset["latency"].values.copy()
+        turned[15:] = turned[15:, ::-1]
+        report = abtune.analyze(dataset.assign(latency=(dataset["latency"].dims, turned)))
+        wrong += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in report.comparisons)
+        told += any("in others those of async" in caveat for caveat in report.caveats)
+    assert wrong <= 3
+    assert told >= 15
+
+
 def test_a_large_boost_passes_in_spite_of_skewness() -> None:
     """The test is no bar for a boost that is large beside the noise of all seeds, failures included."""
     dataset = failing(1 / 5, 10, seed=3)

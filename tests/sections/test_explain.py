@@ -167,8 +167,11 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("at", [0, 3])
+@pytest.mark.parametrize(
+    ("options", "at"),
+    [*((options, 0) for options in CHANGES.values()), ({}, 3)],
+    ids=[*CHANGES, "other-shape"],
+)
 def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
     """Without a seed, the verdict is that of a report on the other seeds."""
     dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from abtune.stats.spread import skewness, skewness_gap
+from abtune.stats.spread import is_skewed_both_ways, misled, skewness, skewness_gap
 from abtune.stats.two_sample import TwoSample
 
 
@@ -79,3 +81,51 @@ def test_of_pairs_the_differences_count() -> None:
     pairs = TwoSample.of_pairs(baseline, candidate, np.full((29, 2), np.nan))
     assert skewness_gap(pairs) > 0.5
     assert skewness_gap(pairs.swapped()) == pytest.approx(-skewness_gap(pairs))
+
+
+def failing(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Draw noise of 2 % in which one run in five is 30 % slower."""
+    return rng.normal(0, 0.02, shape) + np.log(1.3) * (rng.random(shape) < 0.2)
+
+
+def half_and_half(seed: int) -> TwoSample:
+    """In 15 shapes the second side fails now and then, in 14 the first."""
+    rng = np.random.default_rng(seed)
+    good, bad = rng.normal(0, 0.02, (29, 10)), failing(rng, (29, 10))
+    second = (np.arange(29) < 15)[:, np.newaxis]
+    return TwoSample.without_floor(np.where(second, good, bad), np.where(second, bad, good))
+
+
+def test_skewness_of_either_side_is_found_though_the_mean_gap_is_small() -> None:
+    """Shapes in which the first side fails hide those in which the second does; both directions mislead."""
+    found = []
+    for seed in range(10):
+        samples = half_and_half(seed)
+        assert is_skewed_both_ways(samples)
+        assert is_skewed_both_ways(samples.swapped())
+        assert misled(samples) == (True, True) or skewness_gap(samples) != 0
+        pairs = TwoSample.of_pairs(samples.first, samples.second, np.full((29, 2), np.nan))
+        found.append(any(misled(pairs)))
+    assert np.mean(found) >= 0.6
+    assert not is_skewed_both_ways(samples.rows(np.array([0, 1, 27, 28])))
+
+
+@pytest.mark.parametrize(
+    ("noise", "most"),
+    [
+        (lambda rng, shape: rng.normal(size=shape), 0.05),
+        (lambda rng, shape: rng.exponential(size=shape), 0.05),
+        (lambda rng, shape: rng.standard_t(2, shape), 0.25),
+        (failing, 0.3),
+    ],
+    ids=["normal", "exponential", "heavy tails", "failing"],
+)
+def test_sides_with_the_same_noise_are_rarely_skewed_both_ways(
+    noise: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], most: float
+) -> None:
+    """Heavy tails of both sides make gaps vary, too, but mislead nobody; of pairs they are symmetric."""
+    rng = np.random.default_rng(0)
+    sides = [(noise(rng, (29, 10)), noise(rng, (29, 10))) for _ in range(40)]
+    assert np.mean([is_skewed_both_ways(TwoSample.without_floor(*both)) for both in sides]) <= most
+    floor = np.full((29, 2), np.nan)
+    assert np.mean([is_skewed_both_ways(TwoSample.of_pairs(*both, floor)) for both in sides]) <= 0.05
