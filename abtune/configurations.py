@@ -1,7 +1,7 @@
 """Ways to tune, as data: which design spaces, which build options, which search strategy.
 
 A configuration is a value that can be compared, printed and sent to another process. It names things of
-TVM but never imports it; :mod:`abtune.measure.tvm.metaschedule` gives the names their meaning.
+TVM but never imports it; :func:`abtune.measure.tvm.propose.search_context` gives the names their meaning.
 """
 
 from __future__ import annotations

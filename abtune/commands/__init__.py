@@ -1,1 +1,1 @@
-"""The commands of the analysing half, one module each; only click is imported before a command runs."""
+"""The commands, a module for each or for those alike; each imports what it needs when it runs."""
