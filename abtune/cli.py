@@ -56,8 +56,7 @@ class LazyGroup(click.Group):
         """Import a command, or say which name was probably meant."""
         if cmd_name not in COMMANDS:
             raise unknown_name("command", cmd_name, COMMANDS)
-        command: click.Command = load(COMMANDS[cmd_name])
-        return command
+        return load(COMMANDS[cmd_name])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; click would print an empty line when it is interrupted."""

@@ -80,8 +80,7 @@ def differs(
 ) -> npt.NDArray[np.bool_]:
     """Return where interval and both tests call a difference: the gates of a difference for whole arrays."""
     apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
-    called: npt.NDArray[np.bool_] = apart & (np.maximum(p, p_confirming) <= alpha)
-    return called
+    return apart & (np.maximum(p, p_confirming) <= alpha)
 
 
 def found_nothing(trials: int) -> str:

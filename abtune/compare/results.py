@@ -368,8 +368,7 @@ class Analysis:
         forms: dict[str, Any] = load("abtune.report.formats.format_registry:FORMATS")
         if form not in forms:
             raise InputError(f"there is no format {form!r}; there are: {', '.join(forms)}")
-        text: str = forms[form].render(load("abtune.report.summary:analysis_report")(self), None)
-        return text
+        return forms[form].render(load("abtune.report.summary:analysis_report")(self), None)
 
     def plot(self, kind: str = "forest", *, beside: xr.Dataset | None = None) -> Figure:
         """Return a matplotlib figure.
@@ -392,8 +391,7 @@ class Analysis:
         if beside is not None and not kinds[kind].beside:
             raise InputError(f"beside changes nothing in the figure {kind}; leave it out")
         others = () if beside is None else (beside,)
-        figure: Figure = load(kinds[kind].draw)(self.dataset, self, *others)
-        return figure
+        return load(kinds[kind].draw)(self.dataset, self, *others)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape, with the columns of CSV; boosts are fractions."""

@@ -57,8 +57,7 @@ def importer_names() -> tuple[str, ...]:
 def importer_named(name: str) -> Importer:
     """Return the importer of a name."""
     if name in IMPORTERS:
-        importer: Importer = load(IMPORTERS[name])
-        return importer
+        return load(IMPORTERS[name])
     if name not in others():
         raise unknown_name("importer", name, importer_names())
     return others()[name]

@@ -143,8 +143,7 @@ def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
     if "search_latency" not in dataset or of_searches(dataset):
         return np.full(samples.value.shape, np.nan)
     own = runs_of(dataset, "search_latency", config).astype(np.float64)
-    ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
-    return ratio
+    return np.log(np.where(own > 0, own, np.nan)) - samples.value
 
 
 def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from abtune.errors import InputError, unknown_name
 from abtune.lazy import Function, load
@@ -64,7 +64,7 @@ class SectionKind:
 
     def section(self, context: Context) -> Section:
         """Return the section."""
-        return cast("Section", load(self.make)(context))
+        return load(self.make)(context)
 
 
 # In the order of the report.

@@ -136,8 +136,7 @@ class Candidate:
     @property
     def record(self) -> list[Any]:
         """The tuning record: trace, times, target, arguments."""
-        record: list[Any] = json.loads(self.text)
-        return record
+        return json.loads(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,8 +91,7 @@ def _rate(server: ForkServer, target: str, cores: int) -> float:
 
     def sample(_: int) -> float:
         with closing(Slot(server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)) as slot:
-            rate: float = slot.call("sampling_rate", target, TRIAL, timeout=120.0)
-            return rate
+            return slot.call("sampling_rate", target, TRIAL, timeout=120.0)
 
     with ThreadPoolExecutor(cores) as threads, contextlib.suppress(ChildError):  # a sweep will say why
         return statistics.mean(threads.map(sample, range(cores)))
@@ -108,8 +107,7 @@ def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) 
             # Any of them, because one that is gone would be waited for.
             measuring = [address for address, offer in offers.items() if offer.get("device")]
             future = client.submit(find_target, spec, remote, cores, workers=measuring, pure=False)
-            facts: TargetFacts = await future
-            return facts
+            return await future
 
     with naming_losses():
         return asyncio.run(ask())

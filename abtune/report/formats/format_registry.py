@@ -28,8 +28,7 @@ class Format:
     def render(self, report: Report, stream: TextIO | None) -> str:
         """Return the text of a report."""
         more = (stream,) if self.fits_stream else ()
-        text: str = load(self.function)(report, *more)
-        return text
+        return load(self.function)(report, *more)
 
 
 _HOME = "abtune.report.formats"

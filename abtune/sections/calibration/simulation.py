@@ -37,8 +37,7 @@ class Pool:
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Return independent values."""
-        drawn: Floats = rng.choice(self.residuals, shape) + self.width * rng.standard_normal(shape)
-        return drawn
+        return rng.choice(self.residuals, shape) + self.width * rng.standard_normal(shape)
 
     def typical(self, estimand: Estimand) -> float:
         """Return the log of the quantity that the estimand compares: a mean, a median or an expected best."""
@@ -165,5 +164,4 @@ class Simulation:
         )
 
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
-        share: Floats = which.reshape(self.replications, -1).mean(axis=0)
-        return share
+        return which.reshape(self.replications, -1).mean(axis=0)

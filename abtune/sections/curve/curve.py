@@ -256,8 +256,7 @@ def searches_so_far(dataset: xr.Dataset) -> Floats:
 
 def _tried(dataset: xr.Dataset) -> Integers:
     """Return the number of trials of each run, shape (shape, config, seed)."""
-    made: Integers = np.count_nonzero(dataset["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
-    return made
+    return np.count_nonzero(dataset["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
 
 
 _MEANING = (

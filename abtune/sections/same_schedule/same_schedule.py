@@ -249,8 +249,7 @@ def effects(side: Transfers, index: int) -> Floats:
     """Return the log effect of the candidate on each distinct schedule of a shape that fits; shape (any,)."""
     effect = side.baseline[index] - side.candidate[index]
     known = ~np.isnan(effect) & (side.status[index] == TransferStatus.OK)
-    each: Floats = effect[distinct(side.schedule[index], known)]
-    return each
+    return effect[distinct(side.schedule[index], known)]
 
 
 def _unclear(one: Direction, two: Direction, effect: Floats, tolerance: float) -> Reading:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from abtune.lazy import Function, load
 from abtune.stats.estimand import BEST_OF, Estimand
@@ -55,7 +55,7 @@ class Method:
         """Return the intervals of all shapes; ``rng`` is used if the method resamples."""
         function = load(self.function)
         more = {"rng": rng} if self.resamples else {}
-        return cast("Interval", function(samples, level=level, **more).widened(samples.rounding))
+        return function(samples, level=level, **more).widened(samples.rounding)
 
     def coverage_at(self, n: int) -> tuple[int, float]:
         """Return the largest listed number of seeds up to n (at least 5), and the coverage there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from abtune.lazy import Function, load
 from abtune.stats.estimand import BEST_OF, Estimand
@@ -43,12 +43,12 @@ class DifferenceTest:
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
         more = {"rng": rng} if self.counts_splits or self.resamples else {}
-        return cast("Floats", load(self.function)(samples, **more))
+        return load(self.function)(samples, **more)
 
     def equivalence(self, samples: TwoSample, *, rng: np.random.Generator) -> Callable[..., Floats]:
         """Return p-values of a difference beyond a margin as a function of ``margin``, log scale."""
         if self.resamples:
-            return cast("Callable[..., Floats]", load(self.error)(samples, rng=rng).equivalence_p)
+            return load(self.error)(samples, rng=rng).equivalence_p
         from abtune.stats.testing.significance import equivalence_p, split_share
 
         return partial(equivalence_p, load(self.error)(samples), split_share(samples))
@@ -168,7 +168,7 @@ class Correction:
 
     def adjust(self, p: npt.ArrayLike) -> Floats:
         """Return one family of p-values adjusted, shape (shapes,)."""
-        return cast("Floats", load(self.function)(p))
+        return load(self.function)(p)
 
     def adjust_difference(
         self, p: Floats, samples: TwoSample, *, alpha: float, rng: np.random.Generator
