@@ -32,7 +32,7 @@ FIGURES = {
         FigureKind(
             name="forest",
             words="boosts with their intervals",
-            draw="abtune.sections.change.beside_figures:draw_forest",
+            draw="abtune.report.figures.forest:draw_forest_beside",
             beside=True,
         ),
         FigureKind(name="seeds", words="every seed", draw="abtune.report.figures.seeds:draw_seeds"),

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import xarray as xr
+
+from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis, Verdict
+from abtune.dataset.schema import labels_of
+from abtune.errors import InputError
 from abtune.report.columns import analysis_scale
 from abtune.report.figures.row_figure import (
     INK,
@@ -32,6 +38,21 @@ _MARKERS = dict(zip(VERDICT_COLOURS, "^vspod", strict=True))
 # Hollow markers are of verdicts that show no difference and no equivalence.
 _HOLLOW = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID}
 _ROW = 0.21  # inch
+
+
+def draw_forest_beside(_: xr.Dataset, analysis: Analysis, beside: xr.Dataset | None = None) -> Figure:
+    """Return the forest plot, with the boosts of another dataset as crosses."""
+    if beside is None:
+        return draw_forest(analysis)
+    name = Path(str(beside.encoding.get("source") or "the other dataset")).stem
+    wanted = {row.shape for row in analysis.comparisons}
+    both = [label for label in labels_of(beside, "shape") if label in wanted]
+    if not both:
+        raise InputError(f"{name}: it has none of the shapes that are drawn")
+    same = ("baseline", "candidate", "level", "estimand")
+    how = {field: getattr(analysis.settings, field) for field in same}
+    boosts = {row.shape: row.boost for row in analyze(beside.sel(shape=both), **how).comparisons}
+    return draw_forest(analysis, boosts, name)
 
 
 def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, source: str = "") -> Figure:
