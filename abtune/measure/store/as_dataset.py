@@ -32,16 +32,15 @@ from abtune.shapes import parse_shape
 
 # The labels of one run and the values of its variables, by their names.
 _Cell: TypeAlias = Mapping[str, Any]
-_NEEDED = (
-    *("winner", "failure", "search_latency", "trial_latency", "trial_status"),
-    *("tuning_time", "started", "finished", "device", "host"),
-)
+# Every sweep's dataset has these variables, also before its first run.
+_OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
+_OF_TRIALS = ("trial_latency", "trial_status")
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
     """Return what must agree for further runs to belong into a dataset, as a plan states it."""
     with _reading("how it was made"):
-        for name in _NEEDED:
+        for name in (*_OF_RUN, *_OF_TRIALS):
             if name not in dataset:
                 raise KeyError(name)
         identity = {
@@ -216,11 +215,6 @@ def first_difference(known: Any, wanted: Any, name: str = "") -> str:
             return f"configurations {' and '.join(before)}, now {' and '.join(now)}"
         return next(filter(None, map(first_difference, known, wanted)), "")
     return "" if known == wanted else f"{name.replace('_', ' ')}: {known}, now {wanted}"
-
-
-# Every sweep's dataset has these variables, also before its first run.
-_OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
-_OF_TRIALS = ("trial_latency", "trial_status")
 
 
 def records_to_dataset(
