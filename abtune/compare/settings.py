@@ -14,7 +14,7 @@ import xarray as xr
 from abtune.dataset.schema import is_paired, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.shapes import PRESETS, select_labels
-from abtune.stats.estimand import Estimand, allowed_best_of
+from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import Method, methods_for
 from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import (
@@ -64,7 +64,7 @@ class Settings:
             raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
         if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
             raise InputError(f"of_candidates is a number from 1 on, not {_shown(self.of_candidates)}")
-        _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({allowed_best_of()})")
+        _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
         if self.correction != "":

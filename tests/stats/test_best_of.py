@@ -2,11 +2,13 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 
 import abtune
+from abtune.stats.estimand import ALLOWED_BEST_OF, BEST_OF
 from abtune.stats.variance import best_of
 
 
@@ -33,6 +35,13 @@ def test_pseudo_values_are_those_of_all_subsets(k: int) -> None:
 
 def test_too_few_seeds_have_no_best() -> None:
     assert np.isnan(best_of(np.array([[1.0, 2.0, np.nan]]), 2)).all()
+
+
+def test_the_help_says_how_many_seeds_the_best_takes() -> None:
+    """Every estimand of several searches is listed with its fewest seeds."""
+    parts = re.findall(r"(best-of.*?) take (\d+)", ALLOWED_BEST_OF)
+    takes = {name: int(fewest) for names, fewest in parts for name in names.split(" and ")}
+    assert takes == {estimand.value: estimand.seeds for estimand in BEST_OF}
 
 
 def test_the_reference_data() -> None:

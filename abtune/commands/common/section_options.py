@@ -11,7 +11,7 @@ import click
 from abtune.commands.common.options import Registered, split_commas, together
 from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
-from abtune.stats.estimand import Estimand, allowed_best_of
+from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
@@ -180,7 +180,7 @@ choice_options = together(
         default=next(iter(Estimand)).value,
         show_default=True,
         help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
-        f"{allowed_best_of()}.",
+        f"{ALLOWED_BEST_OF}.",
     ),
     click.option("--method", type=Registered(method_names), help=f"The interval. {_defaults(methods_for)}"),
     click.option(
