@@ -153,7 +153,7 @@ def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Sampl
         return sides
 
     def kept(side: Samples) -> Samples:
-        value = np.where((side.n >= estimand.seeds)[:, np.newaxis], best_of(side.value, k), np.nan)
+        value = np.where((side.n >= estimand.fewest_seeds)[:, np.newaxis], best_of(side.value, k), np.nan)
         best, floor = moments(value), best_of_floor(side.floor, side.n, k)
         latency, noise = np.exp(best.mean), np.sqrt(best.variance)
         return replace(side, value=value, latency=latency, noise=noise, floor=floor)

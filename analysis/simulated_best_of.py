@@ -67,7 +67,7 @@ def best_of_coverage_table(replications: int) -> str:
             *((k, [p]) for k, p in KINDS.items()),
         ]:
             for n in SEEDS[1:]:
-                if n < estimand.seeds:
+                if n < estimand.fewest_seeds:
                     row.append("")
                     continue
                 shares = [coverage(estimand, pair, n, replications) for pair in pairs]

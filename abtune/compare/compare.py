@@ -185,10 +185,10 @@ def _check_seeds(analysis: Analysis) -> None:
     asked = analysis.settings.quantity
     # One shape with enough seeds is enough; the others are invalid, each with its reason.
     most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
-    if asked.searches > 1 and most < asked.seeds:
-        known = ", ".join(estimand for estimand in Estimand if estimand.seeds <= max(most, 2))
+    if asked.searches > 1 and most < asked.fewest_seeds:
+        known = ", ".join(estimand for estimand in Estimand if estimand.fewest_seeds <= max(most, 2))
         raise InputError(
-            f"{asked} takes {asked.seeds} seeds per configuration; no shape has more than {most} of both "
+            f"{asked} takes {asked.fewest_seeds} seeds per configuration; no shape has more than {most} of both "
             f"{analysis.baseline} and {analysis.candidate}, which allows {known}"
         )
 

@@ -110,7 +110,7 @@ def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
 
 
 def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
-    fewest = quantity.seeds
+    fewest = quantity.fewest_seeds
     lone = row.baseline.n == row.candidate.n == 1
     for side in row.sides:
         none = f"There is no timing of {side.config}{_fate(side)}."

@@ -120,7 +120,7 @@ def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
 def _best_of(runs: tuple[Samples, Samples], used: Booleans, level: float) -> Iterator[Aggregate]:
     """Yield the mean boost if each shape is tuned k times and the best is kept."""
     for best in _BEST_OF:
-        if not used.any() or min(side.n[used].min() for side in runs) < best.seeds:
+        if not used.any() or min(side.n[used].min() for side in runs) < best.fewest_seeds:
             return
         kept = two_sample(*keep_best(runs, best))
         log_boost = standard_error(kept).difference[used]

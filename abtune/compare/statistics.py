@@ -124,7 +124,7 @@ def design_power(
         detectable = np.full_like(detectable, np.nan)
     later = _pass_later(np.isinf(detectable), (baseline.n, candidate.n), settings, tests)
     detectable = np.where(later, np.nan, detectable)
-    return detectable, max(fewest, settings.quantity.seeds)
+    return detectable, max(fewest, settings.quantity.fewest_seeds)
 
 
 def _pass_later(

@@ -120,7 +120,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.quantity))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
-    may_leave_out = _may_leave_out(row, analysis.settings.quantity.seeds)
+    may_leave_out = _may_leave_out(row, analysis.settings.quantity.fewest_seeds)
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),

@@ -21,7 +21,7 @@ class Estimand(StrEnum):
         return int(self.partition(":")[2] or 1)
 
     @property
-    def seeds(self) -> int:
+    def fewest_seeds(self) -> int:
         """Fewest seeds per configuration for an interval; those of the best of k follow from simulation."""
         return 2 if self.searches == 1 else 10 if self.searches <= 3 else 20
 

@@ -27,7 +27,7 @@ def bounds(analysis: abtune.Analysis) -> np.ndarray:
 @pytest.mark.parametrize("estimand", list(Estimand))
 def test_each_estimand_is_what_it_says(estimand: Estimand) -> None:
     """The boost is the ratio of that mean or median of the seeds' latencies."""
-    dataset = make_sweep([0.1, 0.0], n=estimand.seeds + 5, noise=0.1)
+    dataset = make_sweep([0.1, 0.0], n=estimand.fewest_seeds + 5, noise=0.1)
 
     def typical(times: np.ndarray) -> float:
         if estimand is Estimand.MEDIAN:
@@ -284,7 +284,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 )
 def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, test: str) -> None:
     """Whatever is chosen, boosts become their inverse, and p-values and verdicts follow."""
-    single, n = Estimand(estimand).searches == 1, max(Estimand(estimand).seeds, 5)
+    single, n = Estimand(estimand).searches == 1, max(Estimand(estimand).fewest_seeds, 5)
     dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=n + 1, m=n, noise=(0.03, 0.01), rounds=2)
     options = {"estimand": estimand, "correction": correction, "test": test, "rank_test": single}
     there = abtune.analyze(dataset, **options)

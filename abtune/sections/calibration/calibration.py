@@ -162,7 +162,7 @@ def _calibrate(
 ) -> Calibration:
     sides = extract_both(dataset, settings.baseline, settings.candidate)
     labels = labels_of(dataset, "shape")
-    fewest = max(_FEWEST, settings.quantity.seeds)
+    fewest = max(_FEWEST, settings.quantity.fewest_seeds)
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):
         number = "three" if fewest == _FEWEST else fewest
