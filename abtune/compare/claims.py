@@ -59,9 +59,8 @@ def make_claims(
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    # Shapes that are not usable count against claims.
-    tests = samples, one_sided, valid & enough
-    found = (_of_kind(kind, which, *tests, settings) for kind, which in chosen.items())
+    usable = valid & enough  # others count against claims
+    found = (_of_kind(kind, which, samples, one_sided, usable, settings) for kind, which in chosen.items())
     return with_verdicts(chain.from_iterable(found), rows, worst, settings)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import permutations
@@ -188,8 +187,8 @@ def _check_seeds(analysis: Analysis) -> None:
     if asked.searches > 1 and most < asked.fewest_seeds:
         known = ", ".join(estimand for estimand in Estimand if estimand.fewest_seeds <= max(most, 2))
         raise InputError(
-            f"{asked} takes {asked.fewest_seeds} seeds per configuration; no shape has more than {most} of both "
-            f"{analysis.baseline} and {analysis.candidate}, which allows {known}"
+            f"{asked} takes {asked.fewest_seeds} seeds per configuration; no shape has more than {most} of "
+            f"both {analysis.baseline} and {analysis.candidate}, which allows {known}"
         )
 
 
@@ -290,7 +289,7 @@ def _evidence(
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
-        boost, at_least = from_log(interval.difference[index]), float(statistics.at_least[index])
+        boost = from_log(interval.difference[index])
         if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
             boost = baseline.latency / candidate.latency - 1
         yield Evidence(
@@ -303,8 +302,7 @@ def _evidence(
             boost_high=from_log(interval.high[index]),
             boost_low_simultaneous=from_log(wide.low[index]),
             boost_high_simultaneous=from_log(wide.high[index]),
-            # Always the same NaN: analyses that are alike compare equal.
-            boost_at_least=math.nan if math.isnan(at_least) else from_log(at_least),
+            boost_at_least=from_log(statistics.at_least[index]),
             **p,
             detectable=float(detectable[index]),
             fewest_seeds=fewest_seeds,

@@ -99,8 +99,11 @@ def recognise(sources: Sequence[Source]) -> Importer:
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
-    # One file is taken for a table of all; several files are timings, each of one seed.
-    able = tuple(i for i in able if (i.inputs is Inputs.ONE_FILE) is (len(sources) == 1)) or able
+    tables = tuple(importer for importer in able if importer.inputs is Inputs.ONE_FILE)
+    if len(sources) == 1:  # taken for a table of all
+        able = tables or able
+    else:  # timings, each of one seed
+        able = tuple(importer for importer in able if importer not in tables) or able
     if len(able) > 1:
         remedy = f"name one: abtune import {able[0].name} ..."
         raise InputError(f"{sources[0].path}: {_listed(able)} can read this; {remedy}")

@@ -187,7 +187,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row(confirming, tests, "p_welch", judges=tests is judging)
             if settings.rank_test:
                 yield row("Mann-Whitney", tests, "p_rank", judges=False)
-        # These belong to the report, whichever test is listed, so they stand once.
+        # These belong to the report and not to one of the tests, so they stand once, below the first.
         if name == next(iter(made)):
             if judged.p_resampled is not None and not math.isnan(judged.p_resampled):
                 yield row("bootstrap-t", tests, "p_resampled", judges=True)

@@ -150,4 +150,6 @@ LARGEST_LOG = 700.0
 
 def from_log(log_ratio: float) -> float:
     """Return the boost of a log ratio. A ratio beyond the range of floats becomes the largest one."""
+    if math.isnan(log_ratio):  # always the same NaN: analyses that are alike compare equal
+        return math.nan
     return float(np.expm1(np.clip(log_ratio, -LARGEST_LOG, LARGEST_LOG)))
