@@ -42,28 +42,29 @@ def judge(
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
         (bound := _for_not_slower(row, settings, at_least)),
     )
-    # In the order of the members of Rule; None where all gates of a rule passed.
-    invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
+    # The first gate of each member of Rule that failed; None where all passed.
+    invalid, no_difference, not_equivalent, maybe_slower = (first_failed(gates, rule) for rule in Rule)
     if invalid is not None:
         verdict, reason = Verdict.INVALID, invalid.otherwise
-    elif same is None:
+    elif no_difference is None:
         verdict = Verdict.IMPROVED if row.boost > 0 else Verdict.REGRESSED
         reason = _how_large(row, settings, at_least)
-    elif apart is None:
+    elif not_equivalent is None:
         verdict = Verdict.EQUIVALENT
         reason = (
             f"Any difference is smaller than the {percent(settings.margin)} margin "
             f"(adjusted p {p_value(row.p_equivalence_adjusted)})."
         )
-    elif slower is None:
+    elif maybe_slower is None:
         verdict = Verdict.NOT_SLOWER
         # An interval above zero already says faster; then the test that failed is what is unclear.
-        excludes_zero = same.otherwise if row.boost_low > 0 else ""
+        excludes_zero = no_difference.otherwise if row.boost_low > 0 else ""
         unclear = _hopeless(row, settings) or excludes_zero or "Whether it is faster is not settled."
         reason = f"{bound.otherwise} {unclear}"
     else:
         verdict = Verdict.INCONCLUSIVE
-        reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
+        missed = no_difference.otherwise, maybe_slower.otherwise
+        reason = " ".join(filter(None, [*missed, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
     # A verdict can say more than bounds that come from resamples.
     numbers["boost_at_least"] = max(at_least, 0.0) if verdict is Verdict.IMPROVED else at_least
