@@ -114,9 +114,9 @@ async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
     """Return the result of a task of the check; if its process dies, the task is tried once more."""
     # Where memory is short, or the fork server dies, a process may end through no fault of its own.
     try:
-        return await cluster.search(task, *args, priority=1)
+        return await cluster.run("search", task, *args, priority=1)
     except ChildDied:
-        return await cluster.search(task, *args, priority=1)
+        return await cluster.run("search", task, *args, priority=1)
 
 
 async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Candidate]:

@@ -82,7 +82,9 @@ class Search:
         count = history.count(self.session.plan.settings)
         threads = self.session.cluster.threads(self.session.runs_left)
         arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
-        proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
+        proposal: Proposal = await self.session.cluster.run(
+            "search", propose, *arguments, priority=self.priority
+        )
         self.session.repeated += proposal.repeated
         longer = history.proposed(
             proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
@@ -101,7 +103,7 @@ class Search:
         texts = [trial.candidate.text for trial in partner.history.offer(exchange)]
         task = (in_process, "adopt", self._problem, texts, known, count)
         try:
-            candidates, seconds = await self.session.cluster.search(*task, priority=self.priority)
+            candidates, seconds = await self.session.cluster.run("search", *task, priority=self.priority)
         except CallFailed as error:
             raise cannot_take_over(self.run.config, error) from None
         return history.exchanged(candidates, seconds=seconds)

@@ -103,7 +103,7 @@ async def _build(session: Session, records: Sequence[RunRecord], priority: int) 
         problem = Problem(shape=parse_shape(record.shape), config=config, target=plan.settings.target)
         try:
             task = (rebuild, problem, plan.settings, record)
-            built: Prepared = await session.cluster.search(*task, priority=priority)
+            built: Prepared = await session.cluster.run("search", *task, priority=priority)
         except CallFailed as error:
             raise cannot_take_over(config, error) from None
         return built
@@ -122,8 +122,8 @@ async def _measure(
     prepared, settings = list(_without_twins(built)), session.plan.settings
     working = [one for one in prepared if isinstance(one, Built)]
     rng_seed = int(rng_for(settings.rng_seed, "rounds", label).integers(2**31))
-    rounds: Rounds = await session.cluster.measure(
-        time_winners, label, settings, working, rng_seed, priority=priority
+    rounds: Rounds = await session.cluster.run(
+        "device", time_winners, label, settings, working, rng_seed, priority=priority
     )
     untimed = [one for one in prepared if isinstance(one, WinnerTimes)]
     keep(rounds.with_times([*rounds.times, *untimed]))

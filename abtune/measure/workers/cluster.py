@@ -143,13 +143,13 @@ class Cluster:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
 
-    async def search(self, task: Task, *args: Any, priority: float) -> Any:
-        """Return the result of a task on a core that searches and builds; a higher priority goes first."""
-        return await self._run(task, args, "search", priority)
-
-    async def measure(self, task: Task, *args: Any, priority: float) -> Any:
-        """Return the result of a task at a device; a higher priority goes first."""
-        return await self._run(task, args, "device", priority)
+    async def run(self, resource: str, task: Task, *args: Any, priority: float) -> Any:
+        """Return the result of a task that takes ``search`` or ``device``; a higher priority goes first."""
+        future = await self._submit(task, args, resource, priority)
+        try:
+            return await future
+        finally:
+            future.release()
 
     async def search_and_measure(
         self, search: Task, search_args: Sequence[Any], measure: Task, *args: Any, priority: float
@@ -159,7 +159,7 @@ class Cluster:
         # process and of the scheduler.
         found = await self._submit(search, search_args, "search", priority)
         try:
-            return await self._run(measure, (*args, found), "device", priority)
+            return await self.run("device", measure, *args, found, priority=priority)
         finally:
             found.release()
 
@@ -177,13 +177,6 @@ class Cluster:
             with contextlib.suppress(OSError, RuntimeError):  # a timeout is an OSError
                 async with asyncio.timeout(PARTING_TIMEOUT):
                     await request()
-
-    async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Any:
-        future = await self._submit(task, args, resource, priority)
-        try:
-            return await future
-        finally:
-            future.release()
 
     async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Future[Any]:
         # The event loop reads between two tasks. Otherwise it would read nothing for half a minute when a

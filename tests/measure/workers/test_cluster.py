@@ -85,7 +85,7 @@ def test_the_connection_is_read_while_thousands_of_tasks_are_submitted() -> None
         async with asyncio.TaskGroup() as group:
             group.create_task(watch())
             for _ in range(100):
-                group.create_task(of_client.search(build, "a problem", priority=1))
+                group.create_task(of_client.run("search", build, "a problem", priority=1))
 
     asyncio.run(submit())
     assert set(range(100)) <= set(seen)
@@ -165,13 +165,12 @@ def test_tasks_that_wait_hold_up_no_others(busy: str, monkeypatch: pytest.Monkey
     async def sweep() -> str:
         workplace = make_workplace(make_facts(kind="cuda"), cores=1)
         async with cluster.open_cluster(workplace) as opened, asyncio.TaskGroup() as group:
-            submit = {"search": opened.search, "device": opened.measure}
-            (free,) = submit.keys() - {busy}
+            (free,) = {"search", "device"} - {busy}
             for _ in range(3):
-                group.create_task(submit[busy](occupy, busy, priority=0))
+                group.create_task(opened.run(busy, occupy, busy, priority=0))
             await asyncio.sleep(0.1)  # until all of them are in the queue
             try:
-                return await asyncio.wait_for(submit[free](use, free, priority=-1), 10)
+                return await asyncio.wait_for(opened.run(free, use, free, priority=-1), 10)
             finally:
                 ENOUGH.set()
 
@@ -223,7 +222,7 @@ def test_a_task_for_a_connection_that_dask_has_closed_is_one_line(monkeypatch: p
 
     async def search() -> None:
         async with cluster.open_cluster(make_workplace()) as opened:
-            await opened.search(build, "a problem", priority=1)
+            await opened.run("search", build, "a problem", priority=1)
 
     monkeypatch.setattr(cluster, "_local", local)
     with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
