@@ -78,9 +78,9 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     """Return the samples of one configuration; timings of failed runs are not used."""
     status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
     made = dataset["run_status"].values != RunStatus.MISSING
-    seeds = seed_values(np.log(latency))
-    values = moments(seeds.value)
-    untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
+    value, variance = seed_values(np.log(latency))
+    seeds = moments(value)
+    untimed = (status == RunStatus.COMPLETE) & np.isnan(value)
     first = dataset.attrs.get(AT_TRIALS)
     # A file may hold anything by this name; what is no whole number counts as absent.
     trials = int(first) if isinstance(first, int | np.integer) and "trial_status" in dataset else 0
@@ -88,19 +88,19 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
     return Samples(
         config=config,
-        value=seeds.value,
-        n=values.n,
-        latency=_geometric_mean(latency, values.mean),
-        noise=np.sqrt(values.variance),
-        floor=mean_of_known(seeds.measurement_variance),
+        value=value,
+        n=seeds.n,
+        latency=_geometric_mean(latency, seeds.mean),
+        noise=np.sqrt(seeds.variance),
+        floor=mean_of_known(variance),
         rounding=rounding_of(latency, _timer_step(dataset)),
         failed=_count(status == RunStatus.FAILED),
         missing=_missing(made, status != RunStatus.MISSING),
         untimed=_count(untimed & ~searched),
         found_nothing=_count(untimed & searched),
         trials=trials,
-        unpaired=np.zeros_like(values.n),
-        failed_pairs=np.zeros_like(values.n),
+        unpaired=np.zeros_like(seeds.n),
+        failed_pairs=np.zeros_like(seeds.n),
     )
 
 
@@ -287,18 +287,17 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     # Without its coordinate, because xarray imports dask for a scalar one: 0.3 s.
     found = dataset.drop_vars("origin").isel(origin=dataset["origin"].values.tolist().index(origin))
     other = candidate if origin == baseline else baseline
-    logs = (np.log(_transfer_times(found, config)) for config in (baseline, candidate))
-    sides = [seed_values(values) for values in logs]
-    variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
-    hashes = np.full(sides[0].value.shape, "", dtype=object)
+    logs = [np.log(_transfer_times(found, config)) for config in (baseline, candidate)]
+    (first, second), variances = zip(*map(seed_values, logs), strict=True)
+    hashes = np.full(first.shape, "", dtype=object)
     if "transfer_kernel" in found:
         hashes = runs_of(found, "transfer_kernel", origin).astype(object)
     return Transfers(
         origin=origin,
-        baseline=sides[0].value,
-        candidate=sides[1].value,
+        baseline=first,
+        candidate=second,
         # A difference of two such values has the variances of both.
-        error=np.sqrt(2 * moments(variances).mean),
+        error=np.sqrt(2 * moments(np.concatenate(variances, axis=1)).mean),
         schedule=hashes,
         status=runs_of(found, "transfer_status", other).astype(np.int64),
     )

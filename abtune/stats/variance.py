@@ -23,14 +23,6 @@ _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median abs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedValues:
-    """One value per seed in log seconds, and its variance over repeated measurement, shape (...)."""
-
-    value: Floats  # NaN without timings
-    measurement_variance: Floats  # NaN where there is only one timing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
     """Sizes, means and variances of the samples of many shapes, shape (shapes,)."""
 
@@ -44,10 +36,11 @@ class Moments:
         return self.variance / np.maximum(self.n, 1)
 
 
-def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
-    """Return one value per winner, from shape (..., rounds, repeats): the mean of the medians of rounds.
+def seed_values(log_latency: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return one value per winner and its measurement variance, shape (...), from (..., rounds, repeats).
 
-    The median ignores spikes, which come from the rest of the machine. The measurement variance is the
+    The value is the mean of the medians of rounds, NaN without timings. The median ignores spikes, which come
+    from the rest of the machine. The measurement variance, NaN where there is only one timing, is the
     variance between rounds over their number. With one round it is that of a median, pi/2 sigma^2/m, with
     sigma from the median absolute deviation; that is rather too small.
     """
@@ -60,8 +53,7 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     between = mean_of_known((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
     deviation = _NORMAL_MAD * _median(np.abs(timings - by_round[..., np.newaxis]))
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
-    variance = np.where(rounds > 1, between, mean_of_known(within))
-    return SeedValues(value=value, measurement_variance=variance)
+    return value, np.where(rounds > 1, between, mean_of_known(within))
 
 
 def timer_step(seconds: Floats) -> float:
