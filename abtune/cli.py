@@ -83,13 +83,11 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-    elif ctx.invoked_subcommand in COMMANDS_WITH_DEFAULTS and isinstance(ctx.command, click.Group):
-        command = ctx.command.get_command(ctx, ctx.invoked_subcommand)
-        if command is not None:
-            values, source = defaults_of(command, ctx)
-            ctx.default_map = {ctx.invoked_subcommand: values}
-            if source:
-                remark(f"abtune: defaults from {source}")
+    elif ctx.invoked_subcommand in COMMANDS_WITH_DEFAULTS:
+        values, source = defaults_of(cli.get_command(ctx, ctx.invoked_subcommand), ctx)
+        ctx.default_map = {ctx.invoked_subcommand: values}
+        if source:
+            remark(f"abtune: defaults from {source}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 import shlex
 import statistics
 from collections.abc import Iterable
@@ -178,6 +179,11 @@ def shell_path(path: object) -> str:
 def dataset_option(path: Path) -> str:
     """Return the option that names a dataset after a file or folder, for a shell."""
     return f"--out {shell_path((path.stem.strip('.') or 'imported') + '.nc')}"
+
+
+def shown(value: object) -> str:
+    """Return a value that may be anything as part of a line."""
+    return " ".join(reprlib.repr(value).split())
 
 
 def shortened(value: object, most: int = 40) -> str:

@@ -240,7 +240,7 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
         values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
         values[0] += boosts[:, np.newaxis]
         sides = _samples(values[0]), _samples(values[1])
-        found, _ = overall(sides, kinds, settings)
+        found, _ = overall(sides, sides, kinds, settings)
         for at, (line, true) in enumerate(
             ((found.these_shapes, math.expm1(boosts.mean())), (found.shapes_like_these, 0.0))
         ):

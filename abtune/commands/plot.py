@@ -69,6 +69,7 @@ def plot(
     """
     import abtune
     from abtune.commands.common.output import default_dataset, emit, remark
+    from abtune.compare.settings import candidates_judged
     from abtune.report.figures.figure import require_matplotlib, save_figure
     from abtune.report.report_files import check_place
     from abtune.text import count
@@ -78,8 +79,7 @@ def plot(
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
     opened = abtune.open_dataset(source)
-    if how["candidate"] is None:  # one of all candidates, and judged as such
-        how["of_candidates"] = max(opened.sizes["config"] - 1, 1)
+    how["of_candidates"] = candidates_judged(opened, how["candidate"])
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **how)
     other = None if beside is None else abtune.open_dataset(beside)
     figure = analysis.plot(kind, beside=other)

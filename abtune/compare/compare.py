@@ -213,8 +213,8 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         judge(row, settings, worst, _row_caveats(runs, statistics, index))
         for index, row in enumerate(evidence)
     )
-    # The runs, not the pseudo-values of the best of k: parts of the summary are of single searches.
-    all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
+    # The runs, too: parts of the summary are of single searches.
+    all_shapes, weaknesses = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
     told = caveats.of_design(sides, rows, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
-from abtune.compare.settings import Settings, alpha_of
+from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
 from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
 
@@ -289,7 +289,7 @@ def _how_large(row: Evidence, settings: Settings, least: float = math.nan) -> st
     how = "but maybe by less"
     if _beyond(low, high, settings.margin) or least >= settings.margin:
         how = "by more"
-    elif _slowdown(settings.margin) < low and high < settings.margin:
+    elif margin_ends(settings.margin)[0] < low and high < settings.margin:
         how = "but by less"
     start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"
     return f"{start}, {how} than the {percent(settings.margin)} margin."
@@ -310,11 +310,8 @@ def _power(row: Evidence, settings: Settings) -> Iterator[str]:
 
 def _beyond(low: float, high: float, margin: float) -> bool:
     """Return whether an interval of boosts lies beyond the margin; on logs both directions are alike."""
-    return low >= margin or high <= _slowdown(margin)
-
-
-def _slowdown(margin: float) -> float:
-    return 1 / (1 + margin) - 1
+    slow, fast = margin_ends(margin)
+    return low >= fast or high <= slow
 
 
 def _range(low: float, high: float) -> str:

@@ -43,11 +43,13 @@ LIKE_THESE = "expected for other shapes of this kind (wider, because shapes diff
 
 
 def overall(
-    runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings
+    runs: tuple[Samples, Samples],
+    sides: tuple[Samples, Samples],
+    workloads: Mapping[str, str],
+    settings: Settings,
 ) -> tuple[Overall, tuple[str, ...]]:
-    """Return the summary of all shapes, of geometric means or the best of k, and what weakens it."""
+    """Return the summary of all shapes and what weakens it; ``sides`` are the runs or the best of k."""
     shapes, level = tuple(workloads), settings.level
-    sides = keep_best(runs, settings.quantity)
     samples = two_sample(*sides)
     estimate = standard_error(samples)
     matched = ~np.isnan(estimate.difference)

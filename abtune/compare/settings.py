@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from abtune.stats.testing.difference_tests import (
     difference_test_names,
     tests_for,
 )
+from abtune.text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,13 @@ class Settings:
         _check_fraction("tolerance", self.tolerance, 0.05)
         for name, switch in (("rank_test", self.rank_test), ("require_margin", self.require_margin)):
             if not isinstance(switch, bool | np.bool_) and switch not in (0, 1):  # "no" would be true
-                raise InputError(f"{name} is True or False, not {_shown(switch)}")
+                raise InputError(f"{name} is True or False, not {shown(switch)}")
         if not isinstance(self.rng_seed, int | np.integer):
-            raise InputError(f"rng_seed is a whole number, such as 0, not {_shown(self.rng_seed)}")
+            raise InputError(f"rng_seed is a whole number, such as 0, not {shown(self.rng_seed)}")
         if self.rng_seed < 0:
             raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
         if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
-            raise InputError(f"of_candidates is a number from 1 on, not {_shown(self.of_candidates)}")
+            raise InputError(f"of_candidates is a number from 1 on, not {shown(self.of_candidates)}")
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
@@ -84,7 +84,7 @@ class Settings:
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:
             raise InputError(
-                f"no interval {_shown(self.method)} of the {self._quantity}; choose {', '.join(methods)}"
+                f"no interval {shown(self.method)} of the {self._quantity}; choose {', '.join(methods)}"
             )
         object.__setattr__(self, "method", self.method or methods[0])  # as the frozen value is being made
         self._check_together()
@@ -151,6 +151,11 @@ def alpha_of(level: float) -> float:
     return round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less
 
 
+def margin_ends(margin: float) -> tuple[float, float]:
+    """Return the boosts at the margin: a slowdown by the same ratio counts as equally large."""
+    return 1 / (1 + margin) - 1, margin
+
+
 def make_settings(
     dataset: xr.Dataset,
     *,
@@ -174,7 +179,7 @@ def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
         labels = labels_of(dataset, "shape")
         wanted = list(shapes) if isinstance(shapes, Iterable) and not isinstance(shapes, str) else [shapes]
         if not all(isinstance(entry, str) for entry in wanted):
-            raise InputError(f"shapes is a list of labels, globs or presets, not {_shown(shapes)}")
+            raise InputError(f"shapes is a list of labels, globs or presets, not {shown(shapes)}")
         dataset = dataset.sel(shape=list(select_labels(wanted, labels)))
     if not dataset.sizes["shape"]:
         raise InputError("no shape to analyse: the dataset has none, or none was selected")
@@ -191,7 +196,7 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     for role, name in (("baseline", baseline), ("candidate", candidate)):
         if name is not None and not isinstance(name, str):
             raise InputError(
-                f"{role} is the name of a configuration, not {_shown(name)}; there are: {', '.join(known)}"
+                f"{role} is the name of a configuration, not {shown(name)}; there are: {', '.join(known)}"
             )
         if name is not None and name not in known:
             raise unknown_name("configuration", name, known)
@@ -205,18 +210,14 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
 def _check_fraction(name: str, value: object, example: float) -> None:
     """Refuse what is no fraction, above all a level of 95."""
     if not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {_shown(value)}")
+        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {shown(value)}")
     if not 0 < round(float(value), 12) < 1:  # tests are at 1 - level, to as many digits
         raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {value:g}")
 
 
 def _check_name(kind: str, name: object, known: Sequence[str], more: str = "") -> None:
     if not isinstance(name, str) or name not in known:  # the nearest name is not the nearest meaning
-        raise InputError(f"unknown {kind} {_shown(name)}; there are: {', '.join(known)}{more}")
-
-
-def _shown(value: object) -> str:
-    return " ".join(reprlib.repr(value).split())
+        raise InputError(f"unknown {kind} {shown(name)}; there are: {', '.join(known)}{more}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from abtune.dataset.schema import (
     design_of,
 )
 from abtune.errors import DatasetError, InputError
-from abtune.text import shortened
+from abtune.text import shortened, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,9 +114,8 @@ def check_attrs(attrs: Mapping[str, Any]) -> None:
         except ValueError:  # lists of lists of different lengths
             array = np.asarray(None)
         if array.dtype.kind not in "iufSU" or array.ndim > 1:
-            shown = " ".join(reprlib.repr(value).split())
             remedy = "give a text, a number, or a list of either"
-            raise InputError(f"attribute {name!r} is {shown}, which no netCDF file can hold; {remedy}")
+            raise InputError(f"attribute {name!r} is {shown(value)}, which no netCDF file can hold; {remedy}")
 
 
 def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:

@@ -24,11 +24,6 @@ def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
         raise StoreError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def write_text(text: str, path: Path) -> None:
-    """Write a text as :func:`write_bytes` does, in UTF-8."""
-    write_bytes(text.encode("utf-8"), path)
-
-
 def write_bytes(content: bytes, path: Path) -> None:
     """Write a file whole or not at all, never over a dataset: StoreError."""
     # A link is followed. A device or pipe is written directly, because renaming would replace it.

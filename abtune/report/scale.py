@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from abtune.compare.settings import margin_ends
+
 NAN = math.nan
 # How far a scale may go for a limit and for a boost, in multiples of what three quarters of the limits need.
 _LIMITS, _BOOSTS = 3, 10
@@ -72,11 +74,6 @@ def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Itera
     air = _AIR * (high - low)
     # No boost is below -100 %.
     return Scale(low=max(low - air, -1.0), high=high + air, margin=margin)
-
-
-def margin_ends(margin: float) -> tuple[float, float]:
-    """Return the boosts at the margin: a slowdown by the same ratio counts as equally large."""
-    return 1 / (1 + margin) - 1, margin
 
 
 def clipped(interval: Interval, scale: Scale) -> Interval:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import StoreError
-from abtune.report.report_files import write_text
+from abtune.report.report_files import write_bytes
 
 
 def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
     path, second = tmp_path / "report.md", tmp_path / "second.md"
     path.write_text("old", encoding="utf-8")
     second.hardlink_to(path)
-    write_text("new", path)
+    write_bytes(b"new", path)
     assert (path.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == ("new", "old")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["report.md", "second.md"]
 
@@ -31,7 +31,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StoreError, match="Input/output error"):
-        write_text("new", path)
+        write_bytes(b"new", path)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -42,7 +42,7 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "victim").write_text("old", encoding="utf-8")
     (tmp_path / ".r.md.00.tmp").symlink_to(tmp_path / "victim")
     with pytest.raises(StoreError, match="cannot write"):
-        write_text("new", tmp_path / "r.md")
+        write_bytes(b"new", tmp_path / "r.md")
     assert (tmp_path / "victim").read_text(encoding="utf-8") == "old"
     assert not (tmp_path / "r.md").exists()
 
@@ -52,7 +52,7 @@ def test_a_pipe_by_its_descriptor_is_written_into() -> None:
     """/dev/stdout and >(command) lead to a pipe, beside which no file could be."""
     reading, writing = os.pipe()
     try:
-        write_text("new", Path(f"/dev/fd/{writing}"))
+        write_bytes(b"new", Path(f"/dev/fd/{writing}"))
         assert os.read(reading, 99) == b"new"
     finally:
         os.close(reading)

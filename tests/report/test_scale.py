@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison
 
+from abtune.compare.settings import margin_ends
 from abtune.report.columns import analysis_scale
 from abtune.report.scale import (
     Interval,
@@ -16,7 +17,6 @@ from abtune.report.scale import (
     choose_scale,
     clipped,
     goes_on,
-    margin_ends,
     ticks,
 )
 

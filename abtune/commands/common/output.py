@@ -91,14 +91,14 @@ class Destination:
     def write(self, *sections: Section) -> None:
         """Print a report of some sections, or write it into the files."""
         from abtune.report.page import Report
-        from abtune.report.report_files import write_text
+        from abtune.report.report_files import write_bytes
 
         report = Report(sections=sections)
         if not self.files:
             emit(self.format.render(report, sys.stdout))
         # All are rendered before one is written, so that an error leaves none behind.
         for text, path in [(form.render(report, None), path) for path, form in self.files]:
-            write_text(text, path)
+            write_bytes(text.encode("utf-8"), path)
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:

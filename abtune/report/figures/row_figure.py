@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abtune.compare.results import Analysis, Verdict
+from abtune.compare.settings import margin_ends
 from abtune.report.columns import (
     boost_texts,
     overall_decimals,
@@ -25,7 +26,7 @@ from abtune.report.columns import (
     shape_interval,
 )
 from abtune.report.figures.figure import GREY, MOST, drawn_of, extremes, new_figure, plain, text_width
-from abtune.report.scale import Interval, Scale, margin_ends, ticks
+from abtune.report.scale import Interval, Scale, ticks
 from abtune.report.summary import group_by_workload, group_heading, origin_of, seeds_per_shape
 from abtune.report.text.labels import fit_labels
 from abtune.text import count, percent_cell, plain_percent, printable

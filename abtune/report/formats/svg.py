@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 
+from abtune.compare.settings import margin_ends
 from abtune.report.page import Dots
-from abtune.report.scale import Interval, Scale, clipped, goes_on, margin_ends, ticks
+from abtune.report.scale import Interval, Scale, clipped, goes_on, ticks
 from abtune.report.text.console import wrap
 from abtune.text import NOTHING, limit_cell, percent_cell, printable
 
