@@ -345,7 +345,6 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
             ["--section", "noise", "--format", "sentence"],
             "these sections have no sentence; add --section report",
         ),
-        (["--noise"], "there is no option --noise; use --section noise, or --section report,noise for both"),
         (["--section", "report,nois"], "unknown section 'nois'; did you mean: noise"),
         (["--section", "noise,"], "there is an empty name in the list"),
         (["--weights", "w" * 300], "wwww"),

@@ -91,18 +91,6 @@ class SectionCommand(click.Command):
         *own, last = super().get_params(ctx)  # the last one is --help
         return [*own, *_section_params(), last]
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line. A section given as an option, such as ``--noise``, gets a hint."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.lstrip("-")
-            if name not in section_names():
-                raise
-            raise InputError(
-                f"there is no option --{name}; use --section {name}, or --section report,{name} for both"
-            ) from None
-
     def invoke(self, ctx: click.Context) -> Any:
         """Hand the values of the sections' options on as one."""
         names = [param.name for param in _section_params() if param.name]
