@@ -176,9 +176,13 @@ def shell_path(path: object) -> str:
     return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
-def dataset_option(path: Path) -> str:
-    """Return the option that names a dataset after a file or folder, for a shell."""
-    return f"--out {shell_path((path.stem.strip('.') or 'imported') + '.nc')}"
+def import_command(
+    path: Path, *, importer: str = "", options: str = "", run: bool = False, below: str = ""
+) -> str:
+    """Return the command that imports a file, or those below a folder, maybe as runs; for a shell."""
+    files = f"{'--run NAME=' * run}{shell_path(f'{path}{below}')}"
+    dataset = shell_path((path.stem.strip(".") or "imported") + ".nc")
+    return " ".join(filter(None, ("abtune import", importer, files, options, f"--out {dataset}")))
 
 
 def shown(value: object) -> str:

@@ -13,7 +13,7 @@ from abtune.commands.common.options import dataset_names, open_several
 from abtune.commands.common.output import emit, output_options, save_new
 from abtune.errors import InputError
 from abtune.files import same_file
-from abtune.text import count
+from abtune.text import count, import_command
 
 if TYPE_CHECKING:
     from abtune.ingest.importers import Importer, Option
@@ -177,11 +177,11 @@ def _destination(option: Option) -> str:
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
     from abtune.dataset.schema import labels_of
     from abtune.ingest.importers import Inputs, run_importer
-    from abtune.ingest.sources import about_baseline, run_command
+    from abtune.ingest.sources import about_baseline
 
     files = given["files"]
     if files and importer.inputs is Inputs.RUNS:
-        command = run_command(Path(files[0]))
+        command = import_command(Path(files[0]), run=True)
         raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
     sources = _sources(files, given.get("runs", ()), given.get("pattern", ""))
     values = {option.name: given[_destination(option)] or "" for option in importer.options}

@@ -16,7 +16,7 @@ from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
 from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing, uninterrupted
-from abtune.text import dataset_option, shell_path
+from abtune.text import import_command
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -64,7 +64,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         raise InputError(f"a dataset is opened by its path or name, not by {_shown(path_or_name)}; {known}")
     path = _resolve(path_or_name)
     if path.suffix.lower() != ".nc" and os.access(path, os.R_OK) and not is_netcdf(path):
-        raise DatasetError(f"{path}: not a netCDF file; for results of another tool: {_import_command(path)}")
+        raise DatasetError(f"{path}: not a netCDF file; for results of another tool: {import_command(path)}")
     limit = most_gib(_MOST_GIB)
     try:
         # Its size is known before its values are read.
@@ -165,7 +165,7 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     path = Path(path_or_name)
     try:
         if path.is_dir():
-            command = _import_command(path, "--run NAME=")
+            command = import_command(path, run=True)
             raise DatasetError(
                 f"{path}: is a folder, not a netCDF file; for the work_dir of a search: {command}"
             )
@@ -180,10 +180,6 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{path}: no such file; make one with abtune sweep, or see abtune datasets")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)
-
-
-def _import_command(path: Path, run: str = "") -> str:
-    return f"abtune import {run}{shell_path(path)} {dataset_option(path)}"
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from abtune.errors import DatasetError
-from abtune.ingest.sources import import_command, run_command
 from abtune.ingest.tables import (
     FIELDS,
     FLOPS,
@@ -28,7 +27,7 @@ from abtune.ingest.tables import (
     quotients,
 )
 from abtune.ingest.texts import read_beginning
-from abtune.text import listed, shell_path, shortened
+from abtune.text import import_command, listed, shell_path, shortened
 
 # How files that cannot be used begin, as they are or without blanks, and what to do.
 # Bytes that are no UTF-8 stand here as U+FFFD, because the beginning is decoded with replacement.
@@ -93,7 +92,7 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
         files = itertools.islice(sorted(folder.glob(below)), 20)  # a folder may have thousands
         readable = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
         if any(map(is_known, readable)):
-            return f"give what is in it: {run_command(folder, f'/{below}')}"
+            return f"give what is in it: {import_command(folder, run=True, below=f'/{below}')}"
     return ""
 
 
@@ -145,8 +144,9 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
         unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
-        command = import_command(path, f"{shape}{unit}".strip(), "timings")
+        command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
         return f"if its first column says what was timed{what}: {command}"
-    command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms", "timings")
+    columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
+    command = import_command(path, importer="timings", options=columns_and_unit)
     each = f"if it has a line for each timing: {command}, where each NAME is one of"
     return f"{each} {listed_columns(columns)}"

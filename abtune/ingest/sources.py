@@ -20,7 +20,6 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError
 from abtune.files import followed
 from abtune.ingest.texts import read_text
-from abtune.text import dataset_option, shell_path
 
 # What a pattern may read from paths.
 _FIELDS = ("config", "shape", "seed")
@@ -53,17 +52,6 @@ def recorded_path(path: Path) -> str:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive of Windows
         return path.as_posix()
-
-
-def import_command(path: Path, options: str, importer: str = "") -> str:
-    """Return the command that imports a file with these options, for a shell."""
-    words = ("abtune import", importer, shell_path(path), options, dataset_option(path))
-    return " ".join(filter(None, words))
-
-
-def run_command(path: Path, below: str = "") -> str:
-    """Return the command that imports a file, or those below a folder, as runs of some configuration."""
-    return f"abtune import --run NAME={shell_path(f'{path}{below}')} {dataset_option(path)}"
 
 
 def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:

@@ -19,9 +19,9 @@ from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, import_command, label_told, recorded_path, run_command
+from abtune.ingest.sources import Source, label_told, recorded_path
 from abtune.shapes import shape_named, shape_values
-from abtune.text import count, listed, shell_path
+from abtune.text import count, import_command, listed, shell_path
 
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
@@ -155,8 +155,8 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
     more = ", ..." if len(names) > 3 else ""
     raise DatasetError(
         f"{source.path}: has the name{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{more}; if "
-        f"configurations are called so: {import_command(source.path, own)}; if shapes are: "
-        f"{run_command(source.path)}"
+        f"configurations are called so: {import_command(source.path, options=own)}; if shapes are: "
+        f"{import_command(source.path, run=True)}"
     )
 
 
