@@ -225,10 +225,10 @@ def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[st
 
 
 def _about_estimand(settings: Settings) -> Iterator[str]:
-    if settings.estimand == Estimand.MEDIAN:
+    if settings.estimand is Estimand.MEDIAN:
         yield "The boosts of shapes compare medians. The overall boosts compare geometric means."
         yield "A median does not see a failure that hits fewer than half of the searches."
-    if settings.quantity.searches > 1:
+    if settings.estimand.searches > 1:
         yield (
             "Where the noise of the configurations differs, 95% intervals include the true boost in 85 to "
             "95% of cases. Where searches end at one of two schedules, up to "
@@ -294,7 +294,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
         )
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
-        many = settings.quantity.searches > 1
+        many = settings.estimand.searches > 1
         unit = "pair" if settings.paired else "seed"
         what = "finds a far faster kernel" if many else "ends with a far slower kernel"
         yield (
@@ -321,7 +321,7 @@ def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
-    if not settings.difference_test.counts_splits or settings.estimand == Estimand.MEDIAN:
+    if not settings.difference_test.counts_splits or settings.estimand is Estimand.MEDIAN:
         return
     if settings.paired:
         seeds, split, counted = "pairs", "flip", all(row.baseline.n <= MOST_COUNTED for row in judged)

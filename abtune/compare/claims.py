@@ -217,7 +217,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
         start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
     elif only is Verdict.NOT_SLOWER:
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
-    kept = settings.quantity.searches
+    kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
     return f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
 

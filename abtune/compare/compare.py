@@ -181,7 +181,7 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
 
 
 def _check_seeds(analysis: Analysis) -> None:
-    asked = analysis.settings.quantity
+    asked = analysis.settings.estimand
     # One shape with enough seeds is enough; the others are invalid, each with its reason.
     most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
     if asked.searches > 1 and most < asked.fewest_seeds:
@@ -202,7 +202,7 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     runs = extract_both(dataset, settings.baseline, settings.candidate)
-    sides = keep_best(runs, settings.quantity)
+    sides = keep_best(runs, settings.estimand)
     names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings)
     plan = design_power(*sides, settings, statistics.tests)
@@ -246,14 +246,14 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     ``known`` are the tails of the other shapes. It takes a fifth of the time.
     """
     runs = extract_both(dataset, settings.baseline, settings.candidate)
-    statistics = compute(*keep_best(runs, settings.quantity), settings, known=known)
+    statistics = compute(*keep_best(runs, settings.estimand), settings, known=known)
     evidence = tuple(_evidence(dataset, runs, statistics, None))  # no verdict depends on the plan
     worst = find_worst(statistics.one_sided, evidence, settings)
     return judge(evidence[index], settings, worst).verdict
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
-    kind, times = settings.quantity.words, ""
+    kind, times = settings.estimand.words, ""
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
     elif "winner" in dataset:

@@ -107,7 +107,7 @@ def is_valid(row: Evidence, settings: Settings) -> bool:
 
 
 def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
-    return _for_pairs(row) if settings.paired else _for_sides(row, settings.quantity)
+    return _for_pairs(row) if settings.paired else _for_sides(row, settings.estimand)
 
 
 def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:

@@ -58,8 +58,8 @@ def overall(
     used = replicated if replicated.any() else matched
     known = replicated & (estimate.error > 0)
     these = THESE_PAIRS if settings.paired else THESE
-    if settings.quantity.searches > 1:
-        these = _kept(settings.quantity)
+    if settings.estimand.searches > 1:
+        these = _kept(settings.estimand)
 
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)

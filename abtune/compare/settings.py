@@ -37,9 +37,7 @@ class Settings:
     margin: float = 0.02  # the smallest boost that matters; a slowdown by the same ratio matters equally
     tolerance: float = 0.05  # the largest slowdown that is acceptable, a fraction
     rng_seed: int = 0  # seed of the resampling
-    estimand: str = (
-        Estimand.GEOMETRIC_MEAN.value
-    )  # whose ratio the boost is: geometric-mean, median or best-of:K
+    estimand: Estimand = Estimand.GEOMETRIC_MEAN  # whose ratio the boost is; its name becomes one
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
     test: str = ""  # the test of a difference; empty for the default
@@ -65,11 +63,12 @@ class Settings:
         if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
             raise InputError(f"of_candidates is a number from 1 on, not {shown(self.of_candidates)}")
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
+        object.__setattr__(self, "estimand", Estimand(self.estimand))  # as the frozen value is being made
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
         if self.correction != "":
             _check_name("correction", self.correction, list(CORRECTIONS))
-        if self.paired and self.estimand != Estimand.GEOMETRIC_MEAN:
+        if self.paired and self.estimand is not Estimand.GEOMETRIC_MEAN:
             raise InputError(
                 f"there is no {self.estimand} of pairs, which this dataset has; use {Estimand.GEOMETRIC_MEAN}"
             )
@@ -77,20 +76,20 @@ class Settings:
             raise InputError(
                 "the Mann-Whitney test takes independent seeds, and this dataset has pairs; leave it out"
             )
-        if self.quantity.searches > 1 and self.rank_test:
+        if self.estimand.searches > 1 and self.rank_test:
             raise InputError(
                 "the Mann-Whitney test compares single searches, not the best of several; leave it out"
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:
             raise InputError(
-                f"no interval {shown(self.method)} of the {self._quantity}; choose {', '.join(methods)}"
+                f"no interval {shown(self.method)} of the {self._compared}; choose {', '.join(methods)}"
             )
-        object.__setattr__(self, "method", self.method or methods[0])  # as the frozen value is being made
+        object.__setattr__(self, "method", self.method or methods[0])
         self._check_together()
 
     @property
-    def _quantity(self) -> str:
+    def _compared(self) -> str:
         return f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
 
     def _check_together(self) -> None:
@@ -98,7 +97,7 @@ class Settings:
         object.__setattr__(self, "test", self.test or next(iter(tests)))
         if self.test not in tests:
             raise InputError(
-                f"there is no {self.test} test of the {self._quantity}; choose {', '.join(tests)}"
+                f"there is no {self.test} test of the {self._compared}; choose {', '.join(tests)}"
             )
         object.__setattr__(self, "correction", self.correction or self.difference_test.correction)
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
@@ -107,11 +106,6 @@ class Settings:
                 f"{self.correction} does not correct the {self.test} test of the {self.estimand}; "
                 f"choose {', '.join(fitting)}"
             )
-
-    @property
-    def quantity(self) -> Estimand:
-        """What the boost compares."""
-        return Estimand(self.estimand)
 
     @property
     def interval(self) -> Method:

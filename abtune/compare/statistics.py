@@ -51,7 +51,7 @@ def compute(
     """
     # Tests, interval and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples, estimand = two_sample(baseline, candidate), settings.quantity
+    samples, estimand = two_sample(baseline, candidate), settings.estimand
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     # Medians have no Welch interval to be held against theirs.
@@ -120,11 +120,11 @@ def design_power(
     requirement = _requirement(settings, tests.count)
     detectable = detectable_boost((baseline.n, candidate.n), (first, second), requirement)
     fewest = fewest_seeds(smallest=resolution(settings, tests.count), paired=settings.paired)
-    if settings.quantity.searches > 1:  # the plans are those of a t-test, which finds more
+    if settings.estimand.searches > 1:  # the plans are those of a t-test, which finds more
         detectable = np.full_like(detectable, np.nan)
     later = _pass_later(np.isinf(detectable), (baseline.n, candidate.n), settings, tests)
     detectable = np.where(later, np.nan, detectable)
-    return detectable, max(fewest, settings.quantity.fewest_seeds)
+    return detectable, max(fewest, settings.estimand.fewest_seeds)
 
 
 def _pass_later(
@@ -190,7 +190,7 @@ def needs_resamples(settings: Settings) -> bool:
     Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
     A difference in the other direction needs no such test: skewness hides it.
     """
-    return settings.quantity is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
+    return settings.estimand is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
 
 
 def _with_resamples(
@@ -226,7 +226,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
-    closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
+    closed_form = median_error if settings.estimand is Estimand.MEDIAN else conservative_welch
     estimate = closed_form(samples)
     p_welch = of_all(difference_p(estimate, split_share(samples)))
     p_welch_adjusted = correction.adjust(p_welch)

@@ -118,9 +118,9 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     index = [row.shape for row in analysis.comparisons].index(shape)
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
-    samples = two_sample(*keep_best(sides, analysis.settings.quantity))
+    samples = two_sample(*keep_best(sides, analysis.settings.estimand))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
-    may_leave_out = _may_leave_out(row, analysis.settings.quantity.fewest_seeds)
+    may_leave_out = _may_leave_out(row, analysis.settings.estimand.fewest_seeds)
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),
@@ -164,7 +164,7 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
 
 def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
     """Yield every test of this shape, corrected over all shapes as the analysis is, or as its default."""
-    single = not analysis.settings.paired and analysis.settings.quantity.searches == 1
+    single = not analysis.settings.paired and analysis.settings.estimand.searches == 1
     settings = replace(analysis.settings, rank_test=single)
     kinds, made = tests_for(settings.estimand, paired=settings.paired), {}
     for name, test in kinds.items():
@@ -210,7 +210,7 @@ def _without_each(
     if not has_looks:
         # The resamples of the other shapes: without any run of this shape, its own are not among them.
         rest = extract_both(without(), settings.baseline, settings.candidate)
-        others = compute(*keep_best(rest, settings.quantity), settings).tails
+        others = compute(*keep_best(rest, settings.estimand), settings).tails
     configs = labels_of(dataset, "config")
     for side in sides[:1] if settings.paired else sides:
         for number in np.flatnonzero(~np.isnan(side.value[index])).tolist():

@@ -162,7 +162,7 @@ def _calibrate(
 ) -> Calibration:
     sides = extract_both(dataset, settings.baseline, settings.candidate)
     labels = labels_of(dataset, "shape")
-    fewest = max(_FEWEST, settings.quantity.fewest_seeds)
+    fewest = max(_FEWEST, settings.estimand.fewest_seeds)
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):
         number = "three" if fewest == _FEWEST else fewest
@@ -172,7 +172,7 @@ def _calibrate(
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
     simulation = Simulation(
         pools=pools,
-        floor=two_sample(*keep_best(sides, settings.quantity)).floor[usable],
+        floor=two_sample(*keep_best(sides, settings.estimand)).floor[usable],
         # No rate here is that of the rank test, so no replication has to make it.
         settings=replace(settings, rank_test=False),
         replications=replications,

@@ -135,10 +135,10 @@ class Simulation:
         values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
             # So the simulated truth is exactly the shift, for every estimand.
-            start = shift - pool.typical(self.settings.quantity)
+            start = shift - pool.typical(self.settings.estimand)
             values[:, place, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
         rows: Floats = values.reshape(-1, values.shape[2])
-        searches = self.settings.quantity.searches
+        searches = self.settings.estimand.searches
         return rows if searches == 1 else best_of(rows, searches)
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:

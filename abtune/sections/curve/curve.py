@@ -106,7 +106,7 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     stopped = int(np.count_nonzero(complete & (made > 0) & (made < trials)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
-    kind = analysis.settings.quantity.words
+    kind = analysis.settings.estimand.words
     first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
