@@ -234,15 +234,14 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
             "of databases and logs"
         )
     times = dataset["trial_latency"].values.astype(np.float64)
-    ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0)
+    ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0) & np.isfinite(times)
     complete = dataset["run_status"].values == RunStatus.COMPLETE
-    # Infinity, because the minimum with a NaN would stay NaN for ever.
-    best = np.minimum.accumulate(np.where(ran & complete[..., np.newaxis], times, np.inf), axis=-1)
+    best = np.fmin.accumulate(np.where(ran & complete[..., np.newaxis], times, np.nan), axis=-1)
     tried = _tried(dataset)
     if not tried.any():
         raise InputError("no run of the dataset has a history of trials")
     # A file pads histories to its longest run, which may not be among the chosen ones.
-    return np.where(np.isinf(best), np.nan, best)[..., : int(tried.max())]
+    return best[..., : int(tried.max())]
 
 
 def searches_so_far(dataset: xr.Dataset) -> Floats:
