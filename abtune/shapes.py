@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, TypeAlias
@@ -156,28 +156,33 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
     return tuple(chosen.values())
 
 
-def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a dataset that a label, glob, preset or fields name, in the dataset's order.
+def select_labels(spec: Sequence[str], labels: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that a label, kind, glob, preset or fields name, in their order.
 
-    ``"H=56 W=56"`` and ``"H=W=56"`` mean every label that has both fields, as reports shorten labels.
+    ``kinds`` are the workloads of the labels. ``"H=56 W=56"`` and ``"H=W=56"`` mean every label that has both
+    fields, as reports shorten labels.
     """
     wanted: set[str] = set()
     for entry in spec:
-        if entry in labels:
-            wanted.add(entry)
-            continue
-        preset = {shape.label for shape in PRESETS.get(entry, ())}
-        parts = (part.rpartition("=") for part in entry.split())
-        fields = {f"{name}{equals}{value}" for names, equals, value in parts for name in names.split("=")}
-        found = [
-            label
-            for label in labels
-            if label in preset or fnmatchcase(label, entry) or (fields and fields <= set(label.split("_")))
-        ]
+        # A label may look like a glob or a kind, and a glob over kinds like one over labels.
+        of_kind = (
+            label for label, kind in zip(labels, kinds, strict=True) if entry and fnmatchcase(kind, entry)
+        )
+        found = {entry}.intersection(labels) or set(of_kind) or set(_meant(entry, labels))
         if not found:
             raise unknown_name("shape", entry, labels)
-        wanted.update(found)
+        wanted |= found
     return tuple(label for label in labels if label in wanted)
+
+
+def _meant(entry: str, labels: Sequence[str]) -> Iterator[str]:
+    """Yield the labels that a preset, a glob or fields name."""
+    preset = {shape.label for shape in PRESETS.get(entry, ())}
+    parts = (part.rpartition("=") for part in entry.split())
+    fields = {f"{name}{equals}{value}" for names, equals, value in parts for name in names.split("=")}
+    for label in labels:
+        if label in preset or fnmatchcase(label, entry) or (fields and fields <= set(label.split("_"))):
+            yield label
 
 
 def shape_named(label: str) -> Shape | None:

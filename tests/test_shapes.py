@@ -112,17 +112,20 @@ def test_impossible_selections_are_refused(spec: list[str], message: str) -> Non
 
 
 def test_labels_of_a_dataset_are_selected_in_its_order() -> None:
-    """Labels, globs and presets choose among the labels that the dataset has."""
-    labels = ["mine", "M=512_N=512_K=512", "M=512_N=256_K=640"]
-    assert select_labels(["M=512_N=256_K=640", "mine"], labels) == ("mine", "M=512_N=256_K=640")
-    assert select_labels(["M=*"], labels) == tuple(labels[1:])
-    assert select_labels(["tvm14009"], labels) == tuple(labels[1:])
-    assert select_labels(["N=256 M=512"], labels) == ("M=512_N=256_K=640",)
-    assert select_labels(["M=N=512 K=512"], labels) == ("M=512_N=512_K=512",)
-    assert select_labels(["M=512"], labels) == tuple(labels[1:])
+    """Labels, kinds, globs and presets choose among the labels that the dataset has."""
+    labels, kinds = ["mine", "M=512_N=512_K=512", "M=512_N=256_K=640"], ["", "gemm", "gemm"]
+    assert select_labels(["M=512_N=256_K=640", "mine"], labels, kinds) == ("mine", "M=512_N=256_K=640")
+    assert select_labels(["M=*"], labels, kinds) == tuple(labels[1:])
+    assert select_labels(["tvm14009"], labels, kinds) == tuple(labels[1:])
+    assert select_labels(["N=256 M=512"], labels, kinds) == ("M=512_N=256_K=640",)
+    assert select_labels(["M=N=512 K=512"], labels, kinds) == ("M=512_N=512_K=512",)
+    assert select_labels(["M=512"], labels, kinds) == tuple(labels[1:])
+    assert select_labels(["gemm"], labels, kinds) == select_labels(["g*"], labels, kinds) == tuple(labels[1:])
     with pytest.raises(InputError, match="unknown shape"):
-        select_labels(["M=512 N=25"], labels)
+        select_labels([""], labels, kinds)
     with pytest.raises(InputError, match="unknown shape"):
-        select_labels([" "], labels)
+        select_labels(["M=512 N=25"], labels, kinds)
+    with pytest.raises(InputError, match="unknown shape"):
+        select_labels([" "], labels, kinds)
     with pytest.raises(InputError, match="unknown shape 'mime'; did you mean: mine"):
-        select_labels(["mime"], labels)
+        select_labels(["mime"], labels, kinds)

@@ -74,7 +74,7 @@ def analyze(
         Seed of the random splits beyond 15 + 15 seeds, where not all can be counted, and of the methods
         that resample.
     shapes : sequence of str, optional
-        Labels, globs or presets to restrict the analysis, and the correction, to.
+        Labels, kinds, globs or presets to restrict the analysis, and the correction, to.
     weights : Weights or mapping of str to float, optional
         How often a program calls each shape, for the boost of its whole time. A plain mapping is from labels
         of this dataset to numbers of calls.

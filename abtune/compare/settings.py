@@ -168,13 +168,13 @@ def make_settings(
 
 
 def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
-    """Return the part of a dataset that labels, globs or presets select."""
+    """Return the part of a dataset that labels, kinds, globs or presets select."""
     if shapes is not None:
         labels = labels_of(dataset, "shape")
         wanted = list(shapes) if isinstance(shapes, Iterable) and not isinstance(shapes, str) else [shapes]
         if not all(isinstance(entry, str) for entry in wanted):
-            raise InputError(f"shapes is a list of labels, globs or presets, not {shown(shapes)}")
-        dataset = dataset.sel(shape=list(select_labels(wanted, labels)))
+            raise InputError(f"shapes is a list of labels, kinds, globs or presets, not {shown(shapes)}")
+        dataset = dataset.sel(shape=list(select_labels(wanted, labels, labels_of(dataset, "workload"))))
     if not dataset.sizes["shape"]:
         raise InputError("no shape to analyse: the dataset has none, or none was selected")
     return dataset

@@ -75,7 +75,7 @@ def chosen_rows(
 ) -> tuple[int, ...] | None:
     """Return the positions of the comparisons that are shown, in order; None for all as they are.
 
-    Names are those of verdicts, labels of shapes, or globs over labels.
+    Names are those of verdicts, or what :func:`select_labels` takes.
     """
     if names is None and order is None:
         return None
@@ -84,8 +84,9 @@ def chosen_rows(
     if names is not None:
         verdicts = {verdict.words for verdict in Verdict} & {name.replace("-", " ") for name in names}
         others = [name for name in names if name.replace("-", " ") not in verdicts]
+        shapes, kinds = [row.shape for row in rows], [row.workload for row in rows]
         try:
-            labels = select_labels(others, [row.shape for row in rows]) if others else ()
+            labels = select_labels(others, shapes, kinds) if others else ()
         except InputError as error:
             words = listed(verdict.words.replace(" ", "-") for verdict in Verdict)
             raise InputError(f"{error}; verdicts are {words}") from None

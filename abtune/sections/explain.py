@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from statistics import stdev
 
 import numpy as np
@@ -101,10 +100,8 @@ class Explanation:
 
 def explain_all(dataset: xr.Dataset, analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
     """Return the whole story of every shape of the analysis that a label, glob or kind names."""
-    labels = [row.shape for row in analysis.comparisons]
-    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shapes)]
-    # A label comes first: it may look like a glob or like a kind.
-    found = [shapes] if shapes in labels else of_kind or select_labels([shapes], labels)
+    labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
+    found = select_labels([shapes], labels, kinds)
     if len(found) > _MOST:
         raise InputError(
             f"at most {_MOST} shapes are explained at a time; "

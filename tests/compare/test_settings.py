@@ -255,8 +255,8 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
         ({"require_margin": "no"}, "require_margin is True or False, not 'no'"),
         ({"rank_test": 2}, "rank_test is True or False, not 2"),
-        ({"shapes": 3}, "shapes is a list of labels, globs or presets, not 3"),
-        ({"shapes": [3]}, r"shapes is a list of labels, globs or presets, not \[3\]"),
+        ({"shapes": 3}, "shapes is a list of labels, kinds, globs or presets, not 3"),
+        ({"shapes": [3]}, r"shapes is a list of labels, kinds, globs or presets, not \[3\]"),
     ],
 )
 def test_arguments_of_another_kind_are_one_line(options: dict[str, Any], said: str) -> None:

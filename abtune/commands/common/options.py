@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -126,21 +125,11 @@ shapes_option = click.option(
 
 
 def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
-    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset.
-
-    A kind of workload, or a glob over kinds, becomes the labels of its shapes.
-    """
+    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset."""
     from abtune.dataset.schema import labels_of
 
-    labels, kinds = labels_of(dataset, "shape"), labels_of(dataset, "workload")
-    names = [name for value in values for name in _split_at_commas(value, set(labels))]
-    return [label for name in names for label in _of_kind(name, labels, kinds)] or None
-
-
-def _of_kind(name: str, labels: Sequence[str], kinds: Sequence[str]) -> Sequence[str]:
-    """Return the labels of the shapes of a kind; of any other name, the name itself."""
-    found = [label for label, kind in zip(labels, kinds, strict=True) if fnmatchcase(kind, name)]
-    return [name] if name in labels or not found else found
+    labels = set(labels_of(dataset, "shape"))
+    return [name for value in values for name in _split_at_commas(value, labels)] or None
 
 
 def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
