@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -258,6 +258,20 @@ def axes_of(cells: Iterable[Cell]) -> dict[str, list[Any]]:
     """Return the labels of runs by axis: shapes and configurations as they come, seeds in order."""
     shapes, configs, seeds = (list(dict.fromkeys(labels)) for labels in zip(*cells, strict=True))
     return {"shape": shapes, "config": configs, "seed": sorted(seeds)}
+
+
+def cells_of(
+    dataset: xr.Dataset, names: Iterable[str], dims: Sequence[str] = RUN
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield labels and values of the runs that are there, or of transfers whose origin has a run."""
+    arrays = {name: dataset[name].values for name in names if name in dataset}
+    status = dataset["run_status"].values.ravel().tolist()
+    runs = itertools.product(*(dataset[dim].values.tolist() for dim in RUN))
+    made = {run for run, one in zip(runs, status, strict=True) if one != RunStatus.MISSING}
+    axes = [dataset[dim].values.tolist() for dim in dims]
+    for labels, place in zip(itertools.product(*axes), np.ndindex(*map(len, axes)), strict=True):
+        if (labels[0], *labels[-2:]) in made:  # shape, configuration or origin, and seed
+            yield labels, {name: array[place] for name, array in arrays.items()}
 
 
 def dataset_from_cells(

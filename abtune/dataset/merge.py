@@ -9,13 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.build import MOST_VALUES, add_variables, make_dataset
+from abtune.dataset.build import MOST_VALUES, add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, decoded, parsed
-from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of, is_paired
+from abtune.dataset.schema import (
+    DESIGN,
+    RUN,
+    TRANSFER,
+    VARIABLES,
+    RunStatus,
+    SeedDesign,
+    design_of,
+    is_paired,
+)
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
@@ -60,30 +68,27 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
         for axis in RUN
     }
     axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
-    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in named.values())) for dim in _MORE}
+    least = {dim: max(dataset.sizes.get(dim, 0) for dataset in named.values()) for dim in _MORE}
     known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
-    of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
-    for name in ("run_status", *of_runs):  # the union has room for every shape with every seed
-        size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
+    of_runs = [name for name in known if VARIABLES[name].dims[: len(RUN)] == RUN]
+    of_transfers = [name for name in known if "origin" in VARIABLES[name].dims]
+    for name in (*of_runs, *of_transfers):  # the union has room for every shape with every seed
+        size = math.prod(least[dim] if dim in least else len(axes[dim]) for dim in VARIABLES[name].dims)
         if size > MOST_VALUES:
             raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
-    present = {
-        name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
-    }
     _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
-    values = {name: _merge_runs(name, axes, named, present) for name in of_runs}
     of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
-    values |= {name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes}
-    merged = make_dataset(
-        values.pop("latency"),
-        shapes=axes["shape"],
-        configs=axes["config"],
-        seeds=axes["seed"],
-        workloads=values.pop("workload").tolist(),
-        run_status=values.pop("run_status"),
+    merged = dataset_from_cells(
+        {run: values for one in named.values() for run, values in cells_of(one, of_runs)},
+        axes,
+        variables=of_runs,
+        shape_values={name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes},
         attrs=attrs,
+        least=least,
     )
-    return add_variables(merged, **values)
+    timed = [dataset for dataset in named.values() if "origin" in dataset.coords]
+    transfers = {place: values for one in timed for place, values in cells_of(one, of_transfers, TRANSFER)}
+    return add_variables(merged, **padded(of_transfers, transfers, [axes[dim] for dim in TRANSFER], least))
 
 
 def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
@@ -148,15 +153,6 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
 
 
-def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
-    """Return a variable of single runs over the axes of the union, filled where there is no run."""
-    part = dataset[name]
-    # By position, because files may lack these coordinates. reindex() needs some.
-    part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
-    labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
-    return part.reindex(labels, fill_value=VARIABLES[name].fill).values
-
-
 def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
     """Refuse two runs of one cell, and a pair with a run in each of two datasets: these exchanged nothing."""
     for axes in (RUN, _PAIR) if paired else (RUN,):
@@ -176,28 +172,7 @@ def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
             owners |= dict.fromkeys(runs, name)
 
 
-def _merge_runs(
-    name: str,
-    axes: Mapping[str, Sequence[Any]],
-    named: Mapping[str, xr.Dataset],
-    present: Mapping[str, npt.NDArray[np.bool_]],
-) -> npt.NDArray[Any]:
-    """Return a variable over shape, config, seed and more; what no member has is filled."""
-    # A transfer belongs to the run of its origin.
-    variable = VARIABLES[name]
-    dtype = object if variable.kind == "U" else None
-    merged = np.full([len(axes[dim]) for dim in variable.dims], variable.fill, dtype=dtype)
-    for file, dataset in named.items():
-        if name in dataset:
-            found = present[file]
-            if "origin" in variable.dims:
-                # From (shape, origin, seed) to (shape, config, origin, seed), the same for each config.
-                found = np.repeat(found[:, np.newaxis], len(axes["config"]), axis=1)
-            merged[found] = _aligned(dataset, name, axes)[found]
-    return merged
-
-
-def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[str]) -> npt.NDArray[Any]:
+def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[str]) -> list[Any]:
     """Return a variable over shapes, about which the datasets that know it agree."""
     known: dict[str, Any] = {}
     for file, dataset in named.items():
@@ -209,7 +184,7 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
             if known.setdefault(shape, value) != value:
                 differ = f"{name} of {shape} is {value}, but {known[shape]} in another file"
                 raise DatasetError(f"{file}: {differ}; one label names two shapes: rename one of them")
-    return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
+    return [known.get(shape, VARIABLES[name].fill) for shape in shapes]
 
 
 def _merge_attrs(named: Mapping[str, _Attrs], *, timed_again: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.build import Cell, add_variables, dataset_from_cells, padded
+from abtune.dataset.build import Cell, add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -112,7 +112,7 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
 def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
     """Return the finished runs of a dataset that a sweep made."""
     with _reading("which runs it has"):
-        return [_record(cell) for cell in _cells(dataset) if cell["run_status"] != RunStatus.MISSING]
+        return [_record(cell) for cell in _cells(dataset)]
 
 
 def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
@@ -134,14 +134,11 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
 
 
 def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
-    names = [name for name in VARIABLES if VARIABLES[name].dims[: len(RUN)] == RUN and name in dataset]
-    values = {name: dataset[name].values for name in names}
+    names = [name for name in VARIABLES if VARIABLES[name].dims[: len(RUN)] == RUN]
     if "transfer_kernel" in dataset:  # of each winner as its own configuration built it
-        values["kernel"] = dataset["transfer_kernel"].sel(origin=dataset["config"]).values
-    labels = np.meshgrid(*(dataset[dim].values.astype(object) for dim in RUN), indexing="ij")
-    values |= zip(RUN, labels, strict=True)
-    for place in np.ndindex(labels[0].shape):
-        yield {name: array[place] for name, array in values.items()}
+        dataset = dataset.assign(kernel=dataset["transfer_kernel"].sel(origin=dataset["config"]))
+    for labels, values in cells_of(dataset, (*names, "kernel")):
+        yield {**values, **dict(zip(RUN, labels, strict=True))}
 
 
 def _failure(cell: _Cell) -> str:
