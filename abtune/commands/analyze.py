@@ -148,7 +148,7 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
 def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tuple[Analysis, ...]:
     """Return the analysis of the candidate, or one of each if none is named."""
     import abtune
-    from abtune.sections.curve.curve import at_trials, relabelled
+    from abtune.sections.curve.curve import at_trials
 
     how = {name: options[name] for name in _JUDGING}
     how |= {"shapes": chosen_shapes(options["shapes"], dataset)}
@@ -156,12 +156,8 @@ def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tupl
     trials, candidate = options["at_trials"], options["candidate"]
     judged = dataset if trials is None else at_trials(dataset, trials)
     if candidate is None:
-        analyses = abtune.analyze_all(judged, **how)
-    else:
-        analyses = (abtune.analyze(judged, candidate=candidate, **how),)
-    if trials is None:
-        return analyses
-    return tuple(relabelled(analysis, dataset, trials) for analysis in analyses)
+        return abtune.analyze_all(judged, **how)
+    return (abtune.analyze(judged, candidate=candidate, **how),)
 
 
 def _view(

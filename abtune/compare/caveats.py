@@ -14,7 +14,7 @@ from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import labels_of
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
@@ -155,13 +155,30 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
 
 
-def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
-    """Yield the weakness of times by which winners were picked."""
+OPTIMISTIC = (
+    "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
+    "configurations look a little faster than they are."
+)
+BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
+
+
+def of_search_times(dataset: xr.Dataset, settings: Settings, trials: int) -> Iterator[str]:
+    """Yield the weaknesses of times by which winners were picked, and of the first trials, if compared."""
     if of_searches(dataset):
         yield (
             "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
             "are too short. The configuration with the noisier timings gains most from it."
         )
+    if not trials:
+        return
+    yield OPTIMISTIC
+    if settings.paired:
+        yield BEFORE_EXCHANGE
+    runs = dataset.sel(config=[settings.baseline, settings.candidate])
+    made = np.count_nonzero(runs["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
+    complete = runs["run_status"].values == RunStatus.COMPLETE
+    if stopped := int(np.count_nonzero(complete & (made > 0) & (made < trials))):
+        yield f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from."
 
 
 def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str]:

@@ -222,15 +222,15 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         interval_method=settings.interval.words,
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
-        definition=_definition(settings, dataset),
+        definition=_definition(settings, dataset, runs[0].trials),
         comparisons=rows,
         overall=all_shapes,
         claims=claims,
         worst=worst,
         sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
+            *caveats.of_search_times(dataset, settings, runs[0].trials),
             *told,
-            *caveats.of_search_times(dataset),
             *about_lost_trials(dataset, *names),
             *about_throttling(dataset, *names),
             *weaknesses,
@@ -252,13 +252,19 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     return judge(evidence[index], settings, worst).verdict
 
 
-def _definition(settings: Settings, dataset: xr.Dataset) -> str:
+def _definition(settings: Settings, dataset: xr.Dataset, trials: int) -> str:
     kind, times = settings.estimand.words, ""
+    name = "Boost at equal knowledge" if settings.paired else "Boost"
+    if trials:
+        return (
+            f"{name}: {kind}, over the seeds, of the best latency that each search of the baseline measured "
+            f"itself within its first {'trial' if trials == 1 else f'{trials} trials'}, over that of the "
+            "candidate, minus 1."
+        )
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
-    name = "Boost at equal knowledge" if settings.paired else "Boost"
     ratio = f"{name}: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
     return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired else ratio
 

@@ -6,7 +6,6 @@ the luckiest timing wins. The report of the winners, measured again, does not ha
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from abtune.compare.caveats import BEFORE_EXCHANGE, OPTIMISTIC
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.build import add_variables
@@ -43,12 +43,6 @@ from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
 from abtune.text import boost_decimals, count, microseconds, percent_cell
-
-OPTIMISTIC = (
-    "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
-    "configurations look a little faster than they are."
-)
-BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,27 +91,6 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
         [*of_others, "search_latency"], errors="ignore"
     )
     return add_variables(begun, latency=values[..., np.newaxis, np.newaxis]).assign_attrs({AT_TRIALS: trials})
-
-
-def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
-    """Return an analysis of :func:`at_trials` that says what its boost is and what weakens it."""
-    part = _compared(dataset, analysis)
-    made, complete = _tried(part), part["run_status"].values == RunStatus.COMPLETE
-    stopped = int(np.count_nonzero(complete & (made > 0) & (made < trials)))
-    knowledge = " at equal knowledge" if analysis.settings.paired else ""
-    notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
-    kind = analysis.settings.estimand.words
-    first = "trial" if trials == 1 else f"{trials} trials"
-    if stopped:
-        notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
-    return dataclasses.replace(
-        analysis,
-        definition=(
-            f"Boost{knowledge}: {kind}, over the seeds, of the best latency that each search of the baseline "
-            f"measured itself within its first {first}, over that of the candidate, minus 1."
-        ),
-        caveats=(*notes, *analysis.caveats),
-    )
 
 
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
