@@ -143,7 +143,7 @@ def test_a_screen_is_not_corrected_over_candidates(dataset: xr.Dataset, correcti
 
 
 def test_what_cannot_be_used_is_refused(dataset: xr.Dataset) -> None:
-    with pytest.raises(InputError, match="of_candidates is a number from 1 on, not 0"):
+    with pytest.raises(InputError, match="of_candidates is a whole number from 1 on, not 0"):
         abtune.analyze(dataset, of_candidates=0)
     with pytest.raises(InputError, match="unknown configuration"):
         abtune.analyze_all(dataset, baseline="stok")

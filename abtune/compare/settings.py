@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from types import MappingProxyType
 
 import numpy as np
@@ -50,18 +51,14 @@ class Settings:
     dropped: tuple[int, ...] = ()  # numbers of the shapes that earlier looks dropped: their p counts as 1
 
     def __post_init__(self) -> None:
-        _check_fraction("level", self.level, 0.95)
-        _check_fraction("margin", self.margin, 0.02)
-        _check_fraction("tolerance", self.tolerance, 0.05)
+        check_fraction("level", self.level, 0.95)
+        check_fraction("margin", self.margin, 0.02)
+        check_fraction("tolerance", self.tolerance, 0.05)
         for name, switch in (("rank_test", self.rank_test), ("require_margin", self.require_margin)):
             if not isinstance(switch, bool | np.bool_) and switch not in (0, 1):  # "no" would be true
                 raise InputError(f"{name} is True or False, not {shown(switch)}")
-        if not isinstance(self.rng_seed, int | np.integer):
-            raise InputError(f"rng_seed is a whole number, such as 0, not {shown(self.rng_seed)}")
-        if self.rng_seed < 0:
-            raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
-        if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
-            raise InputError(f"of_candidates is a number from 1 on, not {shown(self.of_candidates)}")
+        check_whole("rng_seed", self.rng_seed, 0)
+        check_whole("of_candidates", self.of_candidates, 1)
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
         object.__setattr__(self, "estimand", Estimand(self.estimand))  # as the frozen value is being made
         if self.test != "":
@@ -201,12 +198,20 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     return first, second
 
 
-def _check_fraction(name: str, value: object, example: float) -> None:
+def check_fraction(name: str, value: object, example: float, most: int = 1) -> None:
     """Refuse what is no fraction, above all a level of 95."""
-    if not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {shown(value)}")
-    if not 0 < round(float(value), 12) < 1:  # tests are at 1 - level, to as many digits
-        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {value:g}")
+    number = float(value) if isinstance(value, Real) else math.nan
+    if not 0 < round(number, 12) < most:  # tests are at 1 - level, to as many digits
+        given = shown(value) if math.isnan(number) else f"{number:g}"
+        raise InputError(f"{name} is a fraction between 0 and {most}, such as {example}, not {given}")
+
+
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Refuse what is no whole number within these bounds."""
+    number = int(value) if isinstance(value, Integral) else least - 1
+    if not least <= number <= (math.inf if most is None else most):
+        bounds = f"from {least} on" if most is None else f"from {least} to {most:,}"
+        raise InputError(f"{name} is a whole number {bounds}, not {shown(value)}")
 
 
 def _check_name(kind: str, name: object, known: Sequence[str], more: str = "") -> None:

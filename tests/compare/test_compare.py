@@ -65,7 +65,7 @@ def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
         ({"level": 1 - 1e-14}, "level is a fraction"),
         ({"margin": 2}, "margin is a fraction between 0 and 1, such as 0.02, not 2"),
         ({"margin": 0}, "margin is a fraction"),
-        ({"rng_seed": -1}, "rng_seed must not be negative"),
+        ({"rng_seed": -1}, "rng_seed is a whole number from 0 on, not -1"),
         ({"baseline": "mainlin"}, "unknown configuration 'mainlin'; did you mean: mainline"),
         ({"candidate": "mainline", "baseline": "mainline"}, "both 'mainline'"),
         ({"shapes": ["nothing"]}, "unknown shape 'nothing'"),

@@ -140,7 +140,7 @@ def test_shapes_with_few_seeds_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"boosts": [20]}, "boost is a fraction between 0 and 10, not 20"),
+        ({"boosts": [20]}, "boost is a fraction between 0 and 10, such as 0.05, not 20"),
         ({"replications": 0}, "replications is a whole number from 10 on, not 0"),
         ({"level": 95}, "level is a fraction between 0 and 1"),
         ({"method": "guess"}, "no interval 'guess'"),

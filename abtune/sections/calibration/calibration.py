@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.gates import differs
-from abtune.compare.settings import Settings, make_settings
+from abtune.compare.settings import Settings, check_fraction, check_whole, make_settings
 from abtune.compare.statistics import run_tests
 from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
@@ -145,12 +145,9 @@ def calibrate(
     """
     validate(dataset)
     for boost in boosts:
-        if not isinstance(boost, int | float | np.number) or not 0 < boost < _MOST_BOOST:
-            raise InputError(f"boost is a fraction between 0 and {_MOST_BOOST}, not {boost}")
-    if replications is not None and (
-        not isinstance(replications, int | np.integer) or replications < _FEWEST_SWEEPS
-    ):
-        raise InputError(f"replications is a whole number from {_FEWEST_SWEEPS} on, not {replications}")
+        check_fraction("boost", boost, 0.05, most=_MOST_BOOST)
+    if replications is not None:
+        check_whole("replications", replications, _FEWEST_SWEEPS)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
     slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow

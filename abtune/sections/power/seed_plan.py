@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.settings import alpha_of, configurations
+from abtune.compare.settings import alpha_of, check_fraction, check_whole, configurations
 from abtune.compare.statistics import lent_noise
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, settings
@@ -322,18 +322,18 @@ def power(
         validate(dataset)
     if cv is not None and (baseline or candidate):
         raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
-    _check_fractions(target=target, level=level)
+    check_fraction("target", target, 0.8)
+    check_fraction("level", level, 0.95)
     if cv is not None:
-        _check_fractions(most=2.0, cv=cv)
+        check_fraction("cv", cv, 0.05, most=2)
     for boost in boosts:
-        _check_fractions(most=10.0, boost=boost)
+        check_fraction("boost", boost, 0.05, most=10)
     if correlation is not None and not 0 <= correlation < 1:
         raise InputError(f"correlation is a fraction from 0 to below 1, such as 0.7, not {correlation}")
-    for name, number in (("shapes", 1 if shapes is None else shapes), ("of_candidates", of_candidates)):
-        if not isinstance(number, int | np.integer) or number < 1:
-            raise InputError(f"{name} is a whole number from 1 on, not {number}")
-    if not all(isinstance(n, int | np.integer) and 2 <= n <= MOST for n in seeds):
-        raise InputError(f"seeds are whole numbers from 2 to {MOST:,}, not {list(seeds)}")
+    check_whole("shapes", 1 if shapes is None else shapes, 1)
+    check_whole("of_candidates", of_candidates, 1)
+    for number in seeds:
+        check_whole("each of seeds", number, 2, MOST)
     goal = Goal(
         alpha=alpha_of(level) / of_candidates,
         of_candidates=of_candidates,
@@ -347,9 +347,3 @@ def power(
     if dataset is None:
         return plan_from_noise(cv or 0.0, goal)
     return plan_from_dataset(dataset, configurations(dataset, baseline, candidate), goal, level=level)
-
-
-def _check_fractions(*, most: float = 1.0, **fractions: float) -> None:
-    for name, value in fractions.items():
-        if not isinstance(value, int | float | np.number) or not 0 < value < most:
-            raise InputError(f"{name} is a fraction between 0 and {most:g}, not {value}")
