@@ -21,7 +21,6 @@ from abtune.stats.variance import (
     seed_values,
     timer_step,
 )
-from abtune.text import percent
 
 # Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
 AT_TRIALS = "at_trials"
@@ -186,8 +185,6 @@ def _count(which: npt.NDArray[np.bool_]) -> Integers:
 
 
 LOST = (TrialStatus.BUILD_FAILED, TrialStatus.RUN_FAILED, TrialStatus.TIMED_OUT)
-# Shares of lost trials that differ by less are not worth a line in every report.
-_WORTH_SAYING = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,51 +211,6 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     return Trials(
         config=config, tried=tried, by_status=by_status, lost_share=lost / tried if tried else float("nan")
     )
-
-
-def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
-    """Return a caveat if one side lost a larger share of its trials than the other."""
-    sides = [count_trials(dataset, config) for config in (baseline, candidate)]
-    known = [side for side in sides if side is not None and side.tried]
-    if len(known) < 2:
-        return []
-    less, more = sorted(known, key=lambda side: side.lost_share)
-    if more.lost_share - less.lost_share < _WORTH_SAYING:
-        return []
-    fewest = percent(less.lost_share) if less.lost_share else "none"
-    return [
-        f"{percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: {fewest}), so "
-        f"{more.config} had fewer candidates to choose from."
-    ]
-
-
-# Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.
-# https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
-_REASONS = {
-    0x04: "power cap",
-    0x08: "hardware slowdown",
-    0x20: "software thermal limit",
-    0x40: "hardware thermal limit",
-    0x80: "power brake",
-}
-
-
-def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
-    """Return a caveat if the GPU held its clock down in some rounds, with the reasons."""
-    if "throttle_reasons" not in dataset:
-        return []
-    rounds = (runs_of(dataset, "throttle_reasons", name).ravel() for name in (baseline, candidate))
-    sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
-    # The keys are single bits, so their sum is the mask of all.
-    shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
-    if not any(shares):
-        return []
-    every = np.bitwise_or.reduce(np.concatenate(sides))
-    reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
-    return [
-        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {baseline} and in "
-        f"{percent(shares[1])} of those of {candidate}."
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

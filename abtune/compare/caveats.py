@@ -14,8 +14,8 @@ from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
-from abtune.samples import Samples, two_sample, what_varies
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of, runs_of
+from abtune.samples import Samples, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.splits import is_exact
@@ -179,6 +179,56 @@ def of_search_times(dataset: xr.Dataset, settings: Settings, trials: int) -> Ite
     complete = runs["run_status"].values == RunStatus.COMPLETE
     if stopped := int(np.count_nonzero(complete & (made > 0) & (made < trials))):
         yield f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from."
+
+
+# Shares of lost trials that differ by less are not worth a line in every report.
+_WORTH_SAYING = 0.005
+
+
+def of_lost_trials(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
+    """Yield a caveat if one side lost a larger share of its trials than the other."""
+    sides = [count_trials(dataset, config) for config in (settings.baseline, settings.candidate)]
+    known = [side for side in sides if side is not None and side.tried]
+    if len(known) < 2:
+        return
+    less, more = sorted(known, key=lambda side: side.lost_share)
+    if more.lost_share - less.lost_share < _WORTH_SAYING:
+        return
+    fewest = percent(less.lost_share) if less.lost_share else "none"
+    yield (
+        f"{percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: {fewest}), so "
+        f"{more.config} had fewer candidates to choose from."
+    )
+
+
+# Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.
+# https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
+_REASONS = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "software thermal limit",
+    0x40: "hardware thermal limit",
+    0x80: "power brake",
+}
+
+
+def of_throttling(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
+    """Yield a caveat if the GPU held its clock down in some rounds, with the reasons."""
+    if "throttle_reasons" not in dataset:
+        return
+    names = settings.baseline, settings.candidate
+    rounds = (runs_of(dataset, "throttle_reasons", name).ravel() for name in names)
+    sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
+    # The keys are single bits, so their sum is the mask of all.
+    shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
+    if not any(shares):
+        return
+    every = np.bitwise_or.reduce(np.concatenate(sides))
+    reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
+    yield (
+        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {names[0]} and in "
+        f"{percent(shares[1])} of those of {names[1]}."
+    )
 
 
 def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str]:

@@ -24,8 +24,6 @@ from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.samples import (
     Samples,
-    about_lost_trials,
-    about_throttling,
     extract_both,
     keep_best,
     two_sample,
@@ -203,7 +201,6 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
 def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     sides = keep_best(runs, settings.estimand)
-    names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings)
     plan = design_power(*sides, settings, statistics.tests)
     evidence = tuple(_evidence(dataset, runs, statistics, plan))
@@ -231,8 +228,8 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         caveats=(
             *caveats.of_search_times(dataset, settings, runs[0].trials),
             *told,
-            *about_lost_trials(dataset, *names),
-            *about_throttling(dataset, *names),
+            *caveats.of_lost_trials(dataset, settings),
+            *caveats.of_throttling(dataset, settings),
             *weaknesses,
         ),
         shapes_in_dataset=len(rows),
