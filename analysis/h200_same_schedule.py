@@ -36,7 +36,7 @@ LIMITS = (48, 99, 227)
 
 def described(dataset: xr.Dataset) -> SameSchedule:
     """Return what the same schedules say about a study."""
-    return describe_same_schedule(dataset, abtune.analyze(dataset))
+    return describe_same_schedule(abtune.analyze(dataset))
 
 
 def shown(found: SameSchedule) -> str:

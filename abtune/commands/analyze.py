@@ -201,7 +201,7 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
     if wanted.main:
         yield analysis_section(analysis, view)
     context = Context(analysis=analysis, values=wanted.values)
-    for kind in wanted.with_those_of(context.dataset):
+    for kind in wanted.with_those_of(analysis.analysed):
         if kind in wanted.kinds:
             yield kind.section(context)
             continue

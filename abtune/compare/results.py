@@ -391,7 +391,7 @@ class Analysis:
         if beside is not None and not kinds[kind].beside:
             raise InputError(f"beside changes nothing in the figure {kind}; leave it out")
         others = () if beside is None else (beside,)
-        return load(kinds[kind].draw)(self.dataset, self, *others)
+        return load(kinds[kind].draw)(self, *others)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape, with the columns of CSV; boosts are fractions."""
@@ -418,12 +418,18 @@ class Analysis:
         return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
 
     @property
+    def analysed(self) -> xr.Dataset:
+        """The dataset; InputError for an analysis that was made without one."""
+        if self.dataset is None:
+            raise InputError("sections and figures need the dataset of the analysis")
+        return self.dataset
+
+    @property
     def same_schedule(self) -> Any:
         """What the same schedules show: a :class:`SameSchedule`; None for a dataset without transfers."""
         if self.dataset is None or "transfer_latency" not in self.dataset:
             return None
-        describe = load("abtune.sections.same_schedule.same_schedule:describe_same_schedule")
-        return describe(self.dataset, self)
+        return load("abtune.sections.same_schedule.same_schedule:describe_same_schedule")(self)
 
     @property
     def baseline(self) -> str:

@@ -98,7 +98,7 @@ class Explanation:
     sensitivity: Sensitivity
 
 
-def explain_all(dataset: xr.Dataset, analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
+def explain_all(analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
     """Return the whole story of every shape of the analysis that a label, glob or kind names."""
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     found = select_labels([shapes], labels, kinds)
@@ -107,13 +107,13 @@ def explain_all(dataset: xr.Dataset, analysis: Analysis, shapes: str) -> tuple[E
             f"at most {_MOST} shapes are explained at a time; "
             f"{shapes!r} matches {len(found)}: {', '.join(found)}"
         )
-    return tuple(explain(dataset, analysis, shape) for shape in found)
+    return tuple(explain(analysis, shape) for shape in found)
 
 
-def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
+def explain(analysis: Analysis, shape: str) -> Explanation:
     """Return the whole story of the shape with this label."""
     index = [row.shape for row in analysis.comparisons].index(shape)
-    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    dataset = analysis.analysed
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.estimand))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
@@ -132,7 +132,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
         tests=tuple(_tests(samples, index, analysis)),
         sensitivity=Sensitivity(
-            without_seed=tuple(_without_each(dataset, analysis, sides, index)) if may_leave_out else None,
+            without_seed=tuple(_without_each(analysis, sides, index)) if may_leave_out else None,
             seeds_for_estimate=_seeds_for_estimate(analysis, sides, index),
         ),
     )
@@ -191,12 +191,10 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row("equivalence", tests, "p_equivalence", judges=True)
 
 
-def _without_each(
-    dataset: xr.Dataset, analysis: Analysis, sides: tuple[Samples, Samples], index: int
-) -> Iterator[WithoutSeed]:
+def _without_each(analysis: Analysis, sides: tuple[Samples, Samples], index: int) -> Iterator[WithoutSeed]:
     """Yield the seeds of a shape whose absence changes its verdict."""
     # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
-    settings = replace(analysis.settings, weights=None)
+    dataset, settings = analysis.analysed, replace(analysis.settings, weights=None)
 
     def without(**runs: int) -> xr.Dataset:
         status = dataset["run_status"].copy()
@@ -245,7 +243,7 @@ def _seeds_for_estimate(analysis: Analysis, sides: tuple[Samples, Samples], inde
 
 def explain_section(context: Context) -> Section:
     """Return the stories of the shapes that the option names; the result of a single one is its story."""
-    stories = explain_all(context.dataset, context.analysis, context.values["explain"])
+    stories = explain_all(context.analysis, context.values["explain"])
     page = tuple(part for story in stories for part in explain_page(story))
     return Section(name="explain", page=page, result=stories if len(stories) > 1 else stories[0])
 

@@ -1,6 +1,6 @@
 """The figures of an analysis by name: the only place that lists them.
 
-To add a figure, write a function from a dataset and its analysis to a matplotlib figure, and add an entry to
+To add a figure, write a function from an analysis to a matplotlib figure, and add an entry to
 ``FIGURES``. ``abtune plot --kind`` and ``Analysis.plot`` offer every entry.
 """
 
@@ -19,7 +19,7 @@ class FigureKind:
 
     name: str
     words: str  # for the help
-    draw: Function  # from the dataset of the analysis and the analysis; with beside, another dataset too
+    draw: Function  # from the analysis; with beside, another dataset too
     judged: tuple[str, ...] = JUDGING  # the options of an analysis that change it
     beside: bool = False  # whether another dataset can be drawn, too
 

@@ -79,10 +79,9 @@ class Noise:
     caveats: tuple[str, ...]
 
 
-def describe_noise(dataset: xr.Dataset, analysis: Analysis) -> Noise:
+def describe_noise(analysis: Analysis) -> Noise:
     """Return the sources of the noise of an analysed dataset."""
-    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
-    names = analysis.baseline, analysis.candidate
+    dataset, names = analysis.analysed, (analysis.baseline, analysis.candidate)
     by_side, pooled = zip(*(_sources(dataset, name, analysis.level) for name in names), strict=True)
     by_shape = tuple(itertools.chain.from_iterable(zip(*by_side, strict=True)))
     trials = [count_trials(dataset, name) for name in names]
@@ -208,7 +207,7 @@ _TWO = "Two numbers: {}/{}."
 
 def noise_section(context: Context) -> Section:
     """Return the sources of noise of the analysed dataset."""
-    noise = describe_noise(context.dataset, context.analysis)
+    noise = describe_noise(context.analysis)
     return Section(name="noise", page=tuple(noise_page(noise)), result=noise)
 
 

@@ -10,8 +10,6 @@ from abtune.errors import InputError, unknown_name
 from abtune.lazy import Function, load
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from abtune.compare.results import Analysis
     from abtune.report.page import Section
 
@@ -22,13 +20,6 @@ class Context:
 
     analysis: Analysis
     values: Mapping[str, Any]  # of the options of sections, by name
-
-    @property
-    def dataset(self) -> xr.Dataset:
-        """The shapes that were analysed."""
-        if self.analysis.dataset is None:
-            raise InputError("sections need the dataset of the analysis")
-        return self.analysis.dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,13 +73,11 @@ class WinnerTraits:
     caveats: tuple[str, ...]
 
 
-def describe_winners(dataset: xr.Dataset, analysis: Analysis) -> WinnerTraits:
+def describe_winners(analysis: Analysis) -> WinnerTraits:
     """Return what the winners of both configurations use; InputError if no winner is stored."""
+    dataset, names = analysis.analysed, (analysis.baseline, analysis.candidate)
     if AT_TRIALS in dataset.attrs:
         raise InputError("the stored winners are those of all trials; leave out --at-trials")
-    shapes = [row.shape for row in analysis.comparisons]
-    dataset = dataset.sel(shape=shapes)
-    names = analysis.baseline, analysis.candidate
     cells = [list(_cells(dataset, name)) for name in names]
     found = [values for side in cells for row in side for values in row if values]
     if not found:
@@ -212,7 +210,7 @@ def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequ
 
 def winners_section(context: Context) -> Section:
     """Return what the winners of an analysis use."""
-    found = describe_winners(context.dataset, context.analysis)
+    found = describe_winners(context.analysis)
     return Section(name="winners", page=tuple(_parts(found)), result=found)
 
 

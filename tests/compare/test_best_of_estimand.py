@@ -106,7 +106,7 @@ def test_measuring_sets_the_least_variance_by_the_weights_of_the_ranks(n: int, k
 
 def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
     stories = [
-        explain(dataset, abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
+        explain(abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
         for dataset in (make_sweep([0.1], n=n, noise=0.1) for n in (10, 11))
     ]
     assert [story.sensitivity.without_seed is None for story in stories] == [True, False]

@@ -34,7 +34,7 @@ def dataset(session: float, *, throttled: float = 0.0) -> xr.Dataset:
 def test_timing_is_held_against_the_search(session: float, said: str) -> None:
     """The error of a seed's value, which five rounds make smaller, is small enough or is not."""
     made = dataset(session)
-    notes = describe_noise(made, abtune.analyze(made)).caveats
+    notes = describe_noise(abtune.analyze(made)).caveats
     assert any(note.startswith(said) for note in notes)
 
 

@@ -57,7 +57,7 @@ def forest(analysis: Analysis, beside: dict[str, float] | None = None) -> Axes:
 
 def drawn_seeds(dataset: xr.Dataset) -> tuple[Analysis, Figure]:
     analysis = abtune.analyze(dataset)
-    return analysis, draw_seeds(dataset, analysis)
+    return analysis, draw_seeds(analysis)
 
 
 def many(number: int) -> Analysis:

@@ -59,10 +59,10 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
     analysis = abtune.analyze(measured)
     return {
         "report": analysis_section(report, View(why=True)).page,
-        "explain": explain_page(explain(measured, analysis, LABELS[0])),
+        "explain": explain_page(explain(analysis, LABELS[0])),
         "overall": overall_page(analysis),
-        "noise": tuple(noise_page(describe_noise(measured, analysis))),
-        "curve": tuple(curve_page(boost_curve(measured, analysis), analysis.margin)),
+        "noise": tuple(noise_page(describe_noise(analysis))),
+        "curve": tuple(curve_page(boost_curve(analysis), analysis.margin)),
     }
 
 
@@ -158,7 +158,7 @@ def test_names_cannot_shift_the_rows_beside_them() -> None:
     """A line break or an escape sequence in the name of a configuration stays in its line."""
     seconds = 1e-3 * np.exp(np.random.default_rng(1).normal(0.0, 0.05, (2, 2, 8)))
     dataset = abtune.make_dataset(seconds, shapes=["a", "b"], configs=["old\x1b[31m\nx", "new"])
-    text = printed(tuple(noise_page(describe_noise(dataset, abtune.analyze(dataset)))), 80)
+    text = printed(tuple(noise_page(describe_noise(abtune.analyze(dataset)))), 80)
     rows = [line.split()[:2] for line in text.splitlines() if "old?[31m?x " in line]
     assert [row[0] for row in rows] == ["old?[31m?x", "a", "b"]
     assert all("new" not in row for row in rows)

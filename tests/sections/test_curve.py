@@ -193,14 +193,14 @@ def test_the_curve_ends_where_the_compared_searches_do() -> None:
     }
     histories["trial_status"][:, :2, :, 4:] = TrialStatus.NOT_RUN
     dataset = add_variables(dataset, **histories)
-    curve = boost_curve(dataset, abtune.analyze(dataset))
+    curve = boost_curve(abtune.analyze(dataset))
     assert [point.trials for point in curve.overall] == [1, 2, 4]
 
 
 def test_the_curve_ends_in_the_report_at_all_trials() -> None:
     """Each point has the numbers of the report at so many trials; a mean over shapes takes two seeds each."""
     dataset = with_histories()
-    curve = boost_curve(dataset, abtune.analyze(dataset))
+    curve = boost_curve(abtune.analyze(dataset))
     assert [point.trials for point in curve.overall] == [1, 2, 4, 6]
     for place, trials in enumerate((1, 2, 4, 6)):
         report = abtune.analyze(at_trials(dataset, trials))
@@ -232,7 +232,7 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
     """Before all shapes of the last point have two seeds a side there is none; from there times only fall."""
     dataset = late_and_slow()
     analysis = abtune.analyze(dataset)
-    curve = boost_curve(dataset, analysis)
+    curve = boost_curve(analysis)
     assert [point.trials for point in curve.overall] == [1, 2, 4, 8]
     for early in curve.overall[:2]:
         numbers = early.boost, early.boost_low, early.latency_baseline, early.latency_candidate
@@ -257,7 +257,7 @@ def test_without_two_searches_per_side_there_is_no_mean() -> None:
     """Where no shape has two searches that found something, the table of shapes has no boost."""
     dataset = with_histories()
     dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
-    curve = boost_curve(dataset, abtune.analyze(dataset))
+    curve = boost_curve(abtune.analyze(dataset))
     assert np.isnan([point.boost for point in curve.overall]).all()
     assert not [note for note in curve.caveats if note.startswith("These shapes")]
 
@@ -265,7 +265,7 @@ def test_without_two_searches_per_side_there_is_no_mean() -> None:
 def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:
     """Where every shape has two seeds a side all along, nothing is said of which shapes there are."""
     dataset = abtune.open_dataset("h200-pilot")
-    curve = boost_curve(dataset, abtune.analyze(dataset))
+    curve = boost_curve(abtune.analyze(dataset))
     assert curve.caveats == (OPTIMISTIC,)
     assert not np.isnan([point.boost for point in curve.overall]).any()
 
@@ -273,8 +273,8 @@ def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None
 def test_swapping_the_sides_turns_the_curve_over() -> None:
     """The other way round, each boost is the inverse and bounds change places."""
     dataset = with_histories()
-    here = boost_curve(dataset, abtune.analyze(dataset))
-    there = boost_curve(dataset, abtune.analyze(dataset, baseline="async"))
+    here = boost_curve(abtune.analyze(dataset))
+    there = boost_curve(abtune.analyze(dataset, baseline="async"))
     for one, two in zip(here.shapes[0].points, there.shapes[0].points, strict=True):
         assert 1 + one.boost == pytest.approx(1 / (1 + two.boost))
         assert 1 + one.boost_low == pytest.approx(1 / (1 + two.boost_high), nan_ok=True)
@@ -295,7 +295,7 @@ def test_datasets_without_histories_are_refused() -> None:
     empty = with_histories()
     empty["trial_status"][:] = TrialStatus.NOT_RUN
     with pytest.raises(InputError, match="no run of the dataset has a history"):
-        boost_curve(empty, abtune.analyze(empty))
+        boost_curve(abtune.analyze(empty))
 
 
 def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() -> None:

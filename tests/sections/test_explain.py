@@ -33,7 +33,7 @@ from abtune.stats.two_sample import TwoSample
 
 
 def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
-    return explain(dataset, abtune.analyze(dataset, **options), shape)  # type: ignore[arg-type]
+    return explain(abtune.analyze(dataset, **options), shape)  # type: ignore[arg-type]
 
 
 def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
@@ -224,7 +224,7 @@ def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr("abtune.sections.explain.compare", analyse)
     monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.resampled", resample)
     assert analysis.comparisons[0].verdict.more_seeds_help
-    explain(dataset, analysis, "shape0")
+    explain(analysis, "shape0")
     assert not analysed
     in_its_interval, without_a_seed, others = 1, 12, 4
     assert len(shapes) == in_its_interval + without_a_seed + others
@@ -324,7 +324,7 @@ def test_shapes_that_cannot_be_explained(shape: str, said: str) -> None:
     """A shape that is not there, or more than ten at once, are one line."""
     dataset = make_sweep([0.1] * 11, n=3)
     with pytest.raises(InputError, match=said):
-        explain_all(dataset, abtune.analyze(dataset), shape)
+        explain_all(abtune.analyze(dataset), shape)
 
 
 def test_stories_do_not_change_the_dataset() -> None:

@@ -18,7 +18,7 @@ from abtune.sections.noise import Noise, describe_noise
 
 
 def noise_of(dataset: xr.Dataset, **options: object) -> Noise:
-    return describe_noise(dataset, abtune.analyze(dataset, **options))  # type: ignore[arg-type]
+    return describe_noise(abtune.analyze(dataset, **options))  # type: ignore[arg-type]
 
 
 def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr.Dataset:

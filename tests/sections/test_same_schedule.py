@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def sweep(shapes: int = 1, seeds: int = 3) -> xr.Dataset:
 def described(of_baseline: Effects, of_candidate: Effects, kernels: Any = None) -> SameSchedule:
     dataset = sweep(len(of_baseline), len(of_baseline[0]))
     dataset = with_transfers(dataset, of_baseline, of_candidate, kernels)
-    return describe_same_schedule(dataset, abtune.analyze(dataset))
+    return describe_same_schedule(abtune.analyze(dataset))
 
 
 def readings(*pairs: tuple[Sequence[float | str | None], Sequence[float | str | None]]) -> list[Reading]:
@@ -87,7 +88,7 @@ def test_an_analysis_has_it() -> None:
     dataset = with_transfers(sweep(2), effects, effects)
     analysis = abtune.analyze(dataset, shapes=[str(dataset["shape"].values[1])])
     (row,) = analysis.same_schedule.shapes
-    assert row.of_baseline == describe_same_schedule(dataset, analysis).shapes[0].of_baseline
+    assert row.of_baseline == describe_same_schedule(analysis).shapes[0].of_baseline
     assert (row.shape, row.of_baseline.fitting) == (analysis.comparisons[0].shape, 2)
 
 
@@ -293,7 +294,7 @@ def test_without_an_effect_claims_are_rare() -> None:
     wrong = np.zeros(4, dtype=int)
     for _ in range(times):
         effects: Any = rng.normal(0, 0.1, (2, shapes, seeds)).tolist()
-        found = describe_same_schedule(with_transfers(dataset, *effects), analysis)
+        found = describe_same_schedule(replace(analysis, dataset=with_transfers(dataset, *effects)))
         said = {row.reading for row in found.shapes}
         claimed = [claim.at_least > 0 for claim in found.claims]
         wrong += [*claimed, Reading.FASTER in said, Reading.SLOWER in said]
@@ -305,7 +306,7 @@ def test_shapes_are_those_of_the_analysis() -> None:
     """Shapes that were left out of the analysis are left out here, and the order is that of the report."""
     dataset = with_transfers(sweep(3), [[0.1] * 3, [0.2] * 3, [0.3] * 3], [[FIT] * 3] * 3)
     analysis = abtune.analyze(dataset, shapes=["shape2", "shape0"])
-    found = describe_same_schedule(dataset, analysis)
+    found = describe_same_schedule(analysis)
     assert [row.shape for row in found.shapes] == [row.shape for row in analysis.comparisons]
     effects = {row.shape: row.of_baseline.effect for row in found.shapes}
     assert effects == pytest.approx({"shape0": math.expm1(0.1), "shape2": math.expm1(0.3)})
@@ -315,7 +316,7 @@ def test_one_timing_of_each_kernel_is_enough() -> None:
     """Without a second timing the noise of measuring is unknown; effects are still there."""
     dataset = with_transfers(sweep(2), [[0.1, 0.2, -0.3]] * 2, [[0.1, 0.2, -0.3], [FIT] * 3])
     dataset = dataset.isel(round=[0])
-    found = describe_same_schedule(dataset, abtune.analyze(dataset))
+    found = describe_same_schedule(abtune.analyze(dataset))
     assert found.shapes[0].of_baseline.fitting == 3
     assert [row.reading for row in found.shapes] == [Reading.OPEN] * 2
 
@@ -324,7 +325,7 @@ def test_a_direction_that_was_never_tried_is_empty() -> None:
     """A dataset may have the schedules of one configuration only."""
     dataset = with_transfers(sweep(), [[0.20, 0.21, 0.19]], [[None] * 3])
     for part in (dataset, dataset.sel(origin=["mainline"])):
-        found = describe_same_schedule(part, abtune.analyze(part))
+        found = describe_same_schedule(abtune.analyze(part))
         assert found.shapes[0].reading is Reading.FASTER
         assert (found.of_candidate.schedules, found.of_candidate.fitting) == (0, 0)
         assert math.isnan(found.of_candidate.effect)
@@ -335,7 +336,7 @@ def test_a_shape_whose_searches_cannot_be_compared_is_on_the_page() -> None:
     """Without a boost of the searches, the effects of the schedules are shown alone."""
     dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
     dataset["latency"][1, 1] = NAN
-    found = describe_same_schedule(dataset, abtune.analyze(dataset))
+    found = describe_same_schedule(abtune.analyze(dataset))
     assert "nan" not in _words(found)
 
 
@@ -356,7 +357,7 @@ def test_a_dataset_without_transfers_is_refused() -> None:
     """One line says what makes them."""
     dataset = sweep()
     with pytest.raises(InputError, match="abtune measure DATASET --transfer --out NEW"):
-        describe_same_schedule(dataset, abtune.analyze(dataset))
+        describe_same_schedule(abtune.analyze(dataset))
 
 
 # From the command line

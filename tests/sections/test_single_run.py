@@ -32,7 +32,7 @@ def table(boosts: list[float], **fields: Any) -> xr.Dataset:
 def describe(dataset: xr.Dataset, outside: xr.Dataset | None = None, **options: Any) -> SingleRun:
     analysis = abtune.analyze(dataset, **options)
     lender = None if outside is None else ("sweep.nc", outside)
-    return describe_single_runs(dataset, analysis, lender)
+    return describe_single_runs(analysis, lender)
 
 
 def standing(found: SingleRun, what: str) -> tuple[Standing, str]:

@@ -67,7 +67,7 @@ def with_winners(dataset: xr.Dataset, winners: Any) -> xr.Dataset:
 
 
 def described(dataset: xr.Dataset) -> WinnerTraits:
-    return describe_winners(dataset, abtune.analyze(dataset))
+    return describe_winners(abtune.analyze(dataset))
 
 
 def value_of(found: WinnerTraits, kind: str, value: str) -> TraitValue:

@@ -40,7 +40,7 @@ _HOLLOW = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID}
 _ROW = 0.21  # inch
 
 
-def draw_forest_beside(_: xr.Dataset, analysis: Analysis, beside: xr.Dataset | None = None) -> Figure:
+def draw_forest_beside(analysis: Analysis, beside: xr.Dataset | None = None) -> Figure:
     """Return the forest plot, with the boosts of another dataset as crosses."""
     if beside is None:
         return draw_forest(analysis)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from abtune.compare.results import Analysis, Comparison
 from abtune.report.columns import shape_interval
@@ -27,9 +26,9 @@ _LANES = -0.28, 0.28  # of the baseline and the candidate, from the middle of a 
 _MARKERS = "o", "D"
 
 
-def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+def draw_seeds(analysis: Analysis) -> Figure:
     """Return a figure of the speed of each seed against the mean of the baseline, with the boosts."""
-    both = extract_both(dataset, analysis.baseline, analysis.candidate)
+    both = extract_both(analysis.analysed, analysis.baseline, analysis.candidate)
     rows = forest_rows(analysis, with_overall=False)
     comparisons = {row.shape: row for row in analysis.comparisons}
     speeds = [

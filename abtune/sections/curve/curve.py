@@ -93,13 +93,13 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     return add_variables(begun, latency=values[..., np.newaxis, np.newaxis]).assign_attrs({AT_TRIALS: trials})
 
 
-def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
+def boost_curve(analysis: Analysis) -> Curve:
     """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
-    dataset = _compared(dataset, analysis)
     settings = analysis.settings
     # The curve is of the typical search, whatever the report compares.
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
-    best = np.log(best_so_far(dataset))
+    searches = analysis.analysed.sel(config=[analysis.baseline, analysis.candidate])
+    best = np.log(best_so_far(searches))
     sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count
         # A NaN on either side reaches both, at each number of trials by itself.
@@ -122,12 +122,6 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
         interval_method=method.words,
         caveats=(*_caveats(points, used), *([BEFORE_EXCHANGE] if settings.paired else [])),
     )
-
-
-def _compared(dataset: xr.Dataset, analysis: Analysis) -> xr.Dataset:
-    """Return the shapes and both configurations of an analysis, the baseline first."""
-    shapes = [row.shape for row in analysis.comparisons]
-    return dataset.sel(shape=shapes, config=[analysis.baseline, analysis.candidate])
 
 
 def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]:
@@ -239,7 +233,7 @@ _LAST = 4  # numbers of trials in the row of a shape: the first few say little
 
 def curve_section(context: Context) -> Section:
     """Return the boost by number of trials."""
-    curve = boost_curve(context.dataset, context.analysis)
+    curve = boost_curve(context.analysis)
     return Section(name="curve", page=tuple(curve_page(curve, context.analysis.margin)), result=curve)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import (
@@ -42,14 +41,14 @@ _FIRST = 16  # the trial from which longer histories are drawn: earlier candidat
 _SLOWEST = 0.01  # share of the speeds that lies below the axis
 
 
-def draw_boosts(dataset: xr.Dataset, analysis: Analysis) -> Figure:
-    """Return a figure of the boost of a dataset by number of trials."""
-    return draw_curve(boost_curve(dataset, analysis), analysis)
+def draw_boosts(analysis: Analysis) -> Figure:
+    """Return a figure of the boost by number of trials."""
+    return draw_curve(boost_curve(analysis), analysis)
 
 
-def draw_searches(dataset: xr.Dataset, analysis: Analysis) -> Figure:
-    """Return a figure of the best so far of every search of a dataset."""
-    best = searches_so_far(dataset.sel(config=[analysis.baseline, analysis.candidate]))
+def draw_searches(analysis: Analysis) -> Figure:
+    """Return a figure of the best so far of every search."""
+    best = searches_so_far(analysis.analysed.sel(config=[analysis.baseline, analysis.candidate]))
     return draw_trials(analysis, best[:, 0], best[:, 1])
 
 

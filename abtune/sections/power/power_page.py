@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
@@ -138,9 +136,10 @@ def _detectable(boost: float) -> str:
     return f"{100 * boost:,.0f}" if boost >= 0.0995 else f"{100 * boost:.2g}"
 
 
-def draw_power(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+def draw_power(analysis: Analysis) -> Figure:
     """Return a figure of the power to find each boost by the number of seeds, with their cost above."""
-    plan = power(dataset, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)
+    dataset, names = analysis.analysed, (analysis.baseline, analysis.candidate)
+    plan = power(dataset, baseline=names[0], candidate=names[1], level=analysis.level)
     figure, (axis,) = new_figure(1, 5.6, 3.6)
     from matplotlib import colormaps
 

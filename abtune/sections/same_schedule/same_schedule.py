@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 from scipy import special
 
 from abtune.compare.results import Analysis, Claim
@@ -180,15 +179,15 @@ class SameSchedule:
         return all(row.reading is Reading.SAME_KERNEL for row in self.shapes)
 
 
-def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
+def describe_same_schedule(analysis: Analysis) -> SameSchedule:
     """Return what the same schedules say, shape by shape and over all shapes."""
+    dataset = analysis.analysed
     if "transfer_latency" not in dataset:
         raise InputError(
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
             "winners under both configurations"
         )
     names, level = (analysis.baseline, analysis.candidate), analysis.level
-    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = [extract_transfers(dataset, name, *names) for name in names]
     directions = [
         [

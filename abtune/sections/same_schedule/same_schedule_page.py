@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from abtune.compare.results import Analysis
 from abtune.report.columns import shape_interval
@@ -52,7 +51,7 @@ _TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME:
 
 def same_schedule_section(context: Context) -> Section:
     """Return what rebuilding the winners under the other configuration shows."""
-    found = describe_same_schedule(context.dataset, context.analysis)
+    found = describe_same_schedule(context.analysis)
     return Section(
         name="same_schedule",
         page=tuple(same_schedule_page(found)),
@@ -169,12 +168,11 @@ def _bounds(side: Direction) -> str:
 _ROW = 0.34  # inch
 
 
-def draw_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+def draw_same_schedule(analysis: Analysis) -> Figure:
     """Return a figure of the effect on every schedule, beside the boost of the searches."""
-    found = describe_same_schedule(dataset, analysis)
+    found = describe_same_schedule(analysis)
     names = found.baseline, found.candidate
-    part = dataset.sel(shape=[row.shape for row in found.shapes])
-    sides = [extract_transfers(part, name, *names) for name in names]
+    sides = [extract_transfers(analysis.analysed, name, *names) for name in names]
     schedules = {
         shape.shape: [np.expm1(effects(side, index)) for side in sides]
         for index, shape in enumerate(found.shapes)

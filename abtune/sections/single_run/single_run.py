@@ -106,9 +106,7 @@ class SingleRun:
     caveats: tuple[str, ...]
 
 
-def describe_single_runs(
-    dataset: xr.Dataset, analysis: Analysis, outside: tuple[str, xr.Dataset] | None = None
-) -> SingleRun:
+def describe_single_runs(analysis: Analysis, outside: tuple[str, xr.Dataset] | None = None) -> SingleRun:
     """Return what the shapes with one run per side support; ``outside`` lends noise: a name and a dataset."""
     names, level = (analysis.baseline, analysis.candidate), analysis.level
     rows = [row for row in analysis.comparisons if row.baseline.n == row.candidate.n == 1]
@@ -128,7 +126,7 @@ def describe_single_runs(
             dataset=lender,
             baseline=loans[0].side,
             candidate=loans[1].side,
-            assumptions=assumptions(dataset, lent, loans, limit=together[-1].noise_limit),
+            assumptions=assumptions(analysis.analysed, lent, loans, limit=together[-1].noise_limit),
         )
     pairs = tuple(_pairs(rows, logs, loans, level))
     return SingleRun(
@@ -271,7 +269,7 @@ def single_run_section(context: Context) -> Section:
     """Return what single runs support, with the noise of another dataset if one is named."""
     name = context.values.get("noise_from")
     outside = None if name is None else (name, open_dataset(name))
-    found = describe_single_runs(context.dataset, context.analysis, outside)
+    found = describe_single_runs(context.analysis, outside)
     return Section(name="single_run", page=tuple(_parts(found)), result=found)
 
 

@@ -186,8 +186,7 @@ _CAPPED = " worth >: the most that this number of timings can show; they may be 
 def timings_section(context: Context) -> Section:
     """Return the timings of the shapes of an analysis."""
     analysis = context.analysis
-    part = context.dataset.sel(shape=[row.shape for row in analysis.comparisons])
-    return section_of_timings(part, baseline=analysis.baseline, level=analysis.level)
+    return section_of_timings(analysis.analysed, baseline=analysis.baseline, level=analysis.level)
 
 
 def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Section:
