@@ -463,7 +463,11 @@ def test_bundled_datasets_are_listed(run: Run) -> None:
 def test_a_published_table_is_imported(run: Run) -> None:
     """An imported table can be analyzed, and says what it holds."""
     Path("t.md").write_text(TABLE.replace(" (GFLOPS)", ""), encoding="utf-8")
-    told = "t.nc: 1 shape, configurations a (baseline), b\n"
+    told = (
+        "t.nc: 1 shape, configurations a (baseline), b\n"
+        "no name says which is the baseline, so the first one is: "
+        "abtune analyze --baseline NAME takes another\n"
+    )
     command = ("import", "published", "t.md", "--unit", "tflops", "--out", "t.nc")
     assert run(*command).out == told
     (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]

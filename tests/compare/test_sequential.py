@@ -168,7 +168,8 @@ def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     assert none.verdict is Verdict.INCONCLUSIVE
     assert none.baseline.n == 5
     assert none.reason.startswith("After 5 seeds, at a level of 1%: Not promising (p 0.")
-    assert none.reason.endswith(f"The boost is at least {bound_percent(none.boost_at_least)}.")
+    bound = bound_percent(none.boost_at_least)[1:]
+    assert none.reason.endswith(f"No shape is slower by more than {bound}.")
     assert not [note for note in none.caveats if "missing" in note]
     told = [note for note in found.caveats if "without promise" in note]
     assert len(told) == 1
