@@ -27,6 +27,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests of sweeps first: they wait for processes, and at the end other cores would be idle."""
+    items.sort(key=lambda item: "tests/measure/" not in item.nodeid)
+
+
 @pytest.fixture(autouse=True)
 def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide what else runs here: it changes what a sweep says."""
