@@ -24,7 +24,7 @@ SWEEP = (
     "--baseline random --candidate quick_configurations:QUICK"
 )
 # How many signals of each kind a test sends.
-SIGNALS = int(os.environ.get("ABTUNE_SIGNALS", "3"))
+SIGNALS = int(os.environ.get("ABTUNE_SIGNALS", "2"))
 MOST = 6.0  # seconds; two on an idle machine, of which the test tells
 STREAMS: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
 
