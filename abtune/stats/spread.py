@@ -215,9 +215,8 @@ def is_skewed_both_ways(samples: TwoSample) -> bool:
     if np.mean(gap[known] ** 2 / expected) <= 1 + _ERRORS * math.sqrt(2 / shapes):
         return False
     rng = np.random.default_rng(0)
-    totals = np.sum(
-        [_unlike(group, samples, rng) for group in samples.groups(at_least=_FEWEST_SEEDS)], axis=0
-    )
+    groups = samples.rows(known).groups(at_least=_FEWEST_SEEDS)
+    totals = np.sum([_unlike(group, rng, paired=samples.paired) for group in groups], axis=0)
     return bool(totals[0] > totals[1:].max())
 
 
@@ -230,9 +229,9 @@ def _gaps(samples: TwoSample) -> Floats:
     return skewness(samples.second) - skewness(samples.first)
 
 
-def _unlike(group: Group, samples: TwoSample, rng: np.random.Generator) -> Floats:
+def _unlike(group: Group, rng: np.random.Generator, *, paired: bool) -> Floats:
     """Return how unlike the sides of shapes are, summed; first as they are, then after each exchange."""
-    if samples.paired:  # differences that are alike in both directions may change their signs
+    if paired:  # differences that are alike in both directions may change their signs
         rest = group.first - group.second
         rest = rest - np.median(rest, axis=1, keepdims=True)  # of a mean, one outlier would be a part
         flipped = (rest * rng.choice((-1.0, 1.0), rest.shape) for _ in range(_EXCHANGES))
@@ -241,4 +240,6 @@ def _unlike(group: Group, samples: TwoSample, rng: np.random.Generator) -> Float
     rest = np.concatenate([small, large], axis=1)
     moved = (rng.permuted(np.sort(rest, axis=1), axis=1) for _ in range(_EXCHANGES))
     sides = (np.split(rows, [small.shape[1]], axis=1) for rows in (rest, *moved))
-    return np.array([np.abs(np.log(one.var(axis=1) / two.var(axis=1))).sum() for one, two in sides])
+    least = 1e-6 * rest.var(axis=1)  # of equal values, an exchange may leave a side without any variance
+    spreads = ([np.log(np.maximum(side.var(axis=1), least)) for side in both] for both in sides)
+    return np.array([np.abs(one - two).sum() for one, two in spreads])

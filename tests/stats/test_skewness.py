@@ -110,6 +110,16 @@ def test_skewness_of_either_side_is_found_though_the_mean_gap_is_small() -> None
     assert not is_skewed_both_ways(samples.rows(np.array([0, 1, 27, 28])))
 
 
+def test_equal_values_are_no_skewness_of_either_side() -> None:
+    """Searches that end at one of a few kernels repeat their times; some sides do not vary at all."""
+    rng = np.random.default_rng(0)
+    first, second = np.log1p(0.3 * (rng.random((2, 29, 10)) < 0.15))
+    first[:5] = 0.0
+    assert not is_skewed_both_ways(TwoSample.without_floor(first, second))
+    failing_second = np.where(np.arange(29)[:, np.newaxis] < 15, 0.001 * rng.normal(size=(29, 10)), first)
+    assert is_skewed_both_ways(TwoSample.without_floor(failing_second, second))
+
+
 @pytest.mark.parametrize(
     ("noise", "most"),
     [
