@@ -9,6 +9,7 @@ import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import Array, Noise, bimodal, lognormal, skewed
 from simulated_reports import ALPHA, SHAPES, table
+from simulated_skew import failing, in_halves
 
 import abtune
 from abtune.compare import claims
@@ -21,6 +22,8 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "spreads 4:1": (lognormal(0.12), lognormal(0.03)),
     "skewed candidate": (lognormal(0.05), skewed(1, 0.1)),
     "skewed baseline": (skewed(1, 0.1), lognormal(0.05)),
+    "skewed candidate or baseline": in_halves(lognormal(0.05), skewed(1, 0.1)),
+    "one in five 30 % slower, candidate or baseline": in_halves(lognormal(0.02), failing(1 / 5)),
     "one in five is 10 % slower": (bimodal, bimodal),
     "sessions share half of the variance": (lognormal(0.07), lognormal(0.07)),
     "sessions, taken as independent": (lognormal(0.07), lognormal(0.07)),
