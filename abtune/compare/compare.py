@@ -240,7 +240,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
 def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails | None) -> Verdict:
     """Return the verdict on one shape, as :func:`compare` does for a dataset without looks.
 
-    ``known`` are the tails of the other shapes. It takes a fifth of the time.
+    ``known`` are the tails of the other shapes, which then are not drawn anew.
     """
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     statistics = compute(*keep_best(runs, settings.estimand), settings, known=known)
@@ -253,17 +253,14 @@ def _definition(settings: Settings, dataset: xr.Dataset, trials: int) -> str:
     kind, times = settings.estimand.words, ""
     name = "Boost at equal knowledge" if settings.paired else "Boost"
     if trials:
-        return (
-            f"{name}: {kind}, over the seeds, of the best latency that each search of the baseline measured "
-            f"itself within its first {'trial' if trials == 1 else f'{trials} trials'}, over that of the "
-            "candidate, minus 1."
-        )
-    if of_searches(dataset):
+        first = "trial" if trials == 1 else f"{trials} trials"
+        times = f" The latency of a search is the best that it measured within its first {first}."
+    elif of_searches(dataset):
         times = " The times of the winners are those of their own searches."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
     ratio = f"{name}: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
-    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired else ratio
+    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired and not trials else ratio
 
 
 def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:

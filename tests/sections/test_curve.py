@@ -122,7 +122,7 @@ def test_notes_are_of_what_is_compared() -> None:
 def test_one_trial_is_one() -> None:
     """After a single trial the definition has no plural."""
     dataset = with_histories()
-    assert "within its first trial, over" in abtune.analyze(at_trials(dataset, 1)).definition
+    assert "within its first trial." in abtune.analyze(at_trials(dataset, 1)).definition
 
 
 def test_failed_runs_stay_out() -> None:
@@ -156,7 +156,7 @@ def test_the_report_says_whose_ratio_it_is(estimand: str) -> None:
     """The definition names the mean, or the median, that was asked for."""
     dataset = with_histories()
     analysis = abtune.analyze(at_trials(dataset, 5), estimand=estimand.replace(" ", "-"))
-    assert analysis.definition.startswith(f"Boost: {estimand}, over the seeds, of")
+    assert analysis.definition.startswith(f"Boost: {estimand} latency of the baseline divided by")
 
 
 def test_the_report_says_what_it_compares() -> None:

@@ -50,9 +50,7 @@ class _Table:
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
-    lines: Counter[int] = field(
-        default_factory=Counter
-    )  # how often each line with times is there, by its hash
+    lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
