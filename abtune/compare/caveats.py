@@ -276,7 +276,7 @@ def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = must if needs_resamples(settings) else ""
     yield (
-        f"{pairs if settings.paired else runs} {asked}Up to {10 if gap else 20}% of such reports overstate "
+        f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate "
         f"how many shapes are {claims} (simulated, docs/statistics.md)."
     )
 
