@@ -3,6 +3,8 @@
     python tests/benchmarks/bench_start.py --processes 16
 
 Prints for both the seconds until the last one answers, and the memory of all, shared pages counted once.
+Then it prints the CPU seconds that TVM's intrinsics take to load, as TVM does and as abtune does. A
+configuration with a design space of its own needs them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,19 @@ from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess
 from abtune.measure.workers.fork_server import ForkServer
 
+# Prints CPU seconds, and a hash of all CUDA intrinsics.
+LOAD_INTRINSICS = """
+import hashlib, time, {module}
+from tvm.s_tir import TensorIntrin
+started = time.process_time()
+{load}
+seconds = time.process_time() - started
+from tvm.s_tir.tensor_intrin import cuda
+names = sorted(value for name, value in vars(cuda).items() if name.isupper() and isinstance(value, str))
+found = [TensorIntrin.get(name, allow_missing=True) for name in names]
+programs = "".join(one.desc.script() + one.impl.script() for one in found if one)
+print(seconds, hashlib.sha256(programs.encode()).hexdigest())
+"""
 IMPORT_AND_WAIT = f"import {TVM_MODULE}; print('ready', flush=True); input()"
 
 
@@ -32,6 +47,20 @@ def main() -> None:
     for name, start in (("each imports TVM", time_imports), ("forked", time_forks)):
         seconds, size = start(count)
         print(f"{name:16}  {seconds:6.2f} s  {size / 1e6:6.0f} MB", flush=True)
+    stock = load_intrinsics("tvm", "import tvm.s_tir.tensor_intrin")
+    own = load_intrinsics("abtune.measure.tvm.load_tvm as room", "room.load_tensor_intrinsics()")
+    assert stock[1] == own[1]
+    print(
+        f"intrinsics, CPU   {stock[0]:6.2f} s by TVM, {own[0]:.2f} s by abtune, ratio {stock[0] / own[0]:.1f}"
+    )
+
+
+def load_intrinsics(module: str, load: str) -> tuple[float, str]:
+    """Return the CPU seconds that it takes to load TVM's intrinsics in a new process, and their hash."""
+    code = LOAD_INTRINSICS.format(module=module, load=load)
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    seconds, programs = printed.split()
+    return float(seconds), programs
 
 
 def time_imports(count: int) -> tuple[float, float]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
+import traceback
 import types
 from typing import Any
+from unittest import mock
 
 from abtune.measure.tvm import nvrtc
 from abtune.shapes import Conv2d, Gemm, Shape
@@ -18,8 +21,8 @@ INTRINSICS = "tvm.s_tir.tensor_intrin"
 def _import_tvm() -> Any:
     """Import TVM without its tensor-core intrinsics and without PyTorch.
 
-    Float32 schedules never use the intrinsics. Parsing them takes 15 s in each process, and ``TuneContext``
-    imports them for every workload. TVM's FFI imports PyTorch where it is installed and asks it for a GPU.
+    Float32 schedules never use the intrinsics. They take long to load, and ``TuneContext`` imports them for
+    every workload. TVM's FFI imports PyTorch where it is installed and asks it for a GPU.
     That takes seconds and initializes CUDA, which then works in no fork of this process.
     """
     nvrtc.load_libraries()
@@ -46,7 +49,20 @@ def load_tensor_intrinsics() -> None:
     # Only the stand-in has no file.
     if not hasattr(sys.modules[INTRINSICS], "__file__"):
         del sys.modules[INTRINSICS]
-        import tvm.s_tir.tensor_intrin  # noqa: F401
+        # Before it parses a program, TVM has Python look up the source of all frames of the stack. It reads
+        # this source only if the program stands in a class, which none of these does.
+        with mock.patch.object(inspect, "stack", _stack_without_source):
+            import tvm.s_tir.tensor_intrin  # noqa: F401
+
+
+def _stack_without_source() -> list[inspect.FrameInfo]:
+    """Return the frames of the caller, as ``inspect.stack`` does, but without their source."""
+    own = inspect.currentframe()
+    callers = traceback.walk_stack(own and own.f_back)
+    return [
+        inspect.FrameInfo(frame, frame.f_code.co_filename, line, frame.f_code.co_name, None, None)
+        for frame, line in callers
+    ]
 
 
 @functools.lru_cache(maxsize=64)

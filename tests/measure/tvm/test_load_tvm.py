@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -45,3 +46,13 @@ def test_intrinsics_are_loaded_where_they_are_missing(room: Any, monkeypatch: py
     room.load_tvm.load_tensor_intrinsics()
     monkeypatch.undo()
     assert imported == [room.load_tvm.INTRINSICS]
+
+
+def test_frames_are_those_of_the_stack(room: Any) -> None:
+    """The stack without source has the same frames, files and names as Python's."""
+    expected = inspect.stack()
+    found = room.load_tvm._stack_without_source()
+    assert [(one.frame, one.filename, one.function) for one in found] == [
+        (one.frame, one.filename, one.function) for one in expected
+    ]
+    assert {one.code_context for one in found} == {None}
