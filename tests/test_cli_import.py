@@ -205,7 +205,7 @@ def test_the_importer_is_found_by_content(
             "cannot read publised: there is no such file, and no importer",
         ),
         (["x" * 300], "cannot read xxx"),
-        (["note.txt"], "note.txt: no importer knows this content; there are published (a published table)"),
+        (["note.txt"], "note.txt: no importer knows this content; abtune import lists what it reads"),
         (
             ["--run", "a=tuned/mainline-0"],
             "databases (a MetaSchedule database) and logs (a tuning log) can read",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -17,6 +18,7 @@ from abtune.ingest.tables import (
     ONLY_QUOTIENTS,
     PER_SECOND,
     SHAPES,
+    check_names,
     csv_rows,
     delimiter_of,
     first_line,
@@ -48,6 +50,8 @@ _NEARLY = {
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
     "group,function,value,": "give the files of criterion beside it: */new/sample.json",
     "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+    '{"group_id":': "give the file sample.json of criterion beside it",
+    '"Benchmark","Mode","Threads"': "write JSON: -rf json -rff FILE",
     '{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
 }
 # What such files hold somewhere, without blanks.
@@ -55,11 +59,24 @@ _WITHIN = {
     "WeightedLatency(us)|": "its tables of tasks begin behind something else, such as dates of a runner or a "
     "container; cut that off each line, such as by: sed 's/^[^ ]* //' FILE",
     "BenchmarkTimeCPUIterations": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
-    "oldtime/op": "it has no single timings; give the outputs of go test -bench that benchstat compared",
-    "sec/opvsbase": "it has no single timings; give the outputs of go test -bench that benchstat compared",
+    **dict.fromkeys(
+        ("oldtime/op", "sec/opvsbase", ",sec/op,CI", "\u2502sec/op\u2502"),
+        "it has no single timings; give the outputs of go test -bench that benchstat compared",
+    ),
     "TaskDescription|Latency(ms)|": "give the file of records that Ansor wrote: RecordToFile",
+    "time:[": "give the files that criterion wrote: target/criterion/*/new/sample.json",
+    "benchmarknamesamplesiterations": "it has means and no single timings; run Catch2 several times, and "
+    "write the means as CSV with columns shape, config, seed and time_ms",
+    "BenchmarkModeCntScore": "write JSON: -rf json -rff FILE",
+    **dict.fromkeys(
+        ("BenchmarkDotNet=v", "BenchmarkDotNetv", ",AnalyzeLaunchVariance,", ";AnalyzeLaunchVariance;"),
+        "give the JSON of BenchmarkDotNet that JsonExporter.Full writes",
+    ),
+    "|GPUTime|": "write JSON: --json FILE",
+    '"commit_hash":': "if it is a result of an older asv: asv update",
     "Current/Best:": "give the file of records that AutoTVM wrote: log_to_file",
 }
+_MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
@@ -82,13 +99,13 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
-        return f"name its importer, or {AS_CSV}" if text.strip() else "it is empty"
+        return "" if text.strip() else "it is empty"
     return _hint_of_table(path, text)
 
 
 def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
     """Return which files to give in place of a folder; empty if it holds none that are known."""
-    for below in ("*", "*/*"):
+    for below in ("*", "*/*", "*/new/sample.json", "*/*/new/sample.json"):  # the last two are of criterion
         files = itertools.islice(sorted(folder.glob(below)), 20)  # a folder may have thousands
         readable = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
         if any(map(is_known, readable)):
@@ -103,21 +120,26 @@ def _hint_of_table(path: Path, text: str) -> str:
     if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
         commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
-    if heading.startswith("|"):
+    if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    if len(columns) < 2:
+    is_prose = any(len(cell.split()) > 6 for cell in columns)
+    if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
         return ""
+    return _hint_of_csv(path, text, columns)
+
+
+def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
+    """Return what to do with CSV with a heading of these columns; empty if its next line has others."""
     row: list[str] = []
     try:
-        (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
+        with contextlib.suppress(ValueError):  # no line below the heading
+            (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
+        if row and len(row) != len(columns):
+            return ""
+        return ONLY_QUOTIENTS if any(quotients(columns)) else _hint_of_columns(path, columns, row)
     except DatasetError as error:
         return str(error)
-    except ValueError:  # no line below the heading
-        pass
-    if any(quotients(columns)):
-        return ONLY_QUOTIENTS
-    return _hint_of_columns(path, columns, row)
 
 
 def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
@@ -143,8 +165,11 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
-        unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
+        unit, what = (
+            ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times, not rates")
+        )
         command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
+        check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
         return f"if its first column says what was timed{what}: {command}"
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)

@@ -83,7 +83,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
     [
         (
             "just some words\n",
-            "log of AutoTVM or Ansor); name one, or write its timings as CSV with columns shape, config",
+            "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
         (
             "shape,config,seed0,seed1\nx,a,1,2\n",
@@ -99,13 +99,16 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             ",N,Triton,Torch\n0,256.0,4.1,4.2\n",
-            "and Triton, Torch are times: abtune import timings file.txt --columns shape=N --unit ms --out",
+            "and Triton, Torch are times, not rates: abtune import timings file.txt --columns shape=N",
         ),
         (
             '{"results": [{"times": {}}]}',
-            ", or write its timings as CSV with columns shape, config, seed and time_ms",
+            "if it is something else, write its timings as CSV with columns shape, config, seed and time_ms",
         ),
-        ('[{"bench": "x"}]\n', ", or write its timings as CSV with columns shape, config, seed and time_ms"),
+        (
+            '[{"bench": "x"}]\n',
+            "abtune import lists what it reads; if it is something else, write its timings as",
+        ),
         (" \n", "no importer knows this content; it is empty"),
         (
             'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',
@@ -116,7 +119,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
     ],
 )
 def test_what_nobody_reads_is_said(empty_folder: Path, text: str, said: str) -> None:
-    """One line says which importers there are and how to name one, or what to write instead."""
+    """One line says where to look, or what to write instead."""
     path = Path("file.txt")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as raised:
