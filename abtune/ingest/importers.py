@@ -37,7 +37,10 @@ IMPORTERS: Mapping[str, str] = {
     "pyperf": "abtune.ingest.timings.benchmark_tools:PYPERF",
     "asv": "abtune.ingest.timings.benchmark_tools:ASV",
     "criterion": "abtune.ingest.timings.benchmark_tools:CRITERION",
+    "cargo-bench": "abtune.ingest.timings.benchmark_tools:CARGO_BENCH",
     "go-bench": "abtune.ingest.timings.benchmark_tools:GO_BENCH",
+    "jmh": "abtune.ingest.timings.benchmark_tools:JMH",
+    "benchmark-dotnet": "abtune.ingest.timings.benchmark_tools:BENCHMARK_DOTNET",
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
@@ -95,7 +98,7 @@ def recognise(sources: Sequence[Source]) -> Importer:
         left = tuple(importer for importer in able if importer in readers)
         if not left:
             also = "" if source is sources[0] else f", unlike the files before ({_listed(able)})"
-            known = f"there are {_listed(all_importers())}; name one, or {AS_CSV}"
+            known = f"abtune import lists what it reads; if it is something else, {AS_CSV}"
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left

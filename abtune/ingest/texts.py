@@ -118,7 +118,7 @@ def well_formed(said: str) -> Iterator[None]:
         yield
     except AbtuneError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         missing = f"; there is no {error}" if isinstance(error, KeyError) else ""
         raise DatasetError(f"{said}{missing}") from None
 

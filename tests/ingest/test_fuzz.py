@@ -29,6 +29,12 @@ from abtune.ingest.tables import read_weights
 TABLE = SAMPLES.parents[2] / "data" / "tvm14009-rtx3080.md"
 WIDE = "shape,old (ms),new (ms),speedup\nx,1.5,1.0,1.5x\ny,2,4,0.5\n"
 SEEDS = "layer;seed;old_ms;new_ms;ratio\nx;1;1.5;1.0;1.5\nx;2;1.5;-;\ny;1;2;4;0.5\n"
+CARGO = "test a ... bench:       1,234 ns/iter (+/- 5)\ntest b ... FAILED\n"
+JMH = """[{"benchmark": "p.B.a", "params": {"n": "7"}, "primaryMetric":
+{"scoreUnit": "ops/us", "rawData": [[2, 4], [5]]}}]"""
+DOT_NET = """{"HostEnvironmentInfo": {}, "Benchmarks": [{"FullName": "a", "Statistics": {"N": 1},
+"Measurements": [{"IterationMode": "Workload", "IterationStage": "Result", "LaunchIndex": 1, "Operations": 2,
+"Nanoseconds": 9}]}]}"""
 # Importer, its file, the files that have to be beside it, and what the user tells.
 CASES: dict[str, tuple[str, Path | str, str, dict[str, str]]] = {
     "table": ("published", TABLE, "", {"unit": "gflops"}),
@@ -48,6 +54,9 @@ CASES: dict[str, tuple[str, Path | str, str, dict[str, str]]] = {
     "criterion": ("criterion", SAMPLES / "criterion" / "run-1" / "sum" / "new" / "sample.json", "a", {}),
     "name": ("criterion", SAMPLES / "criterion" / "run-1" / "sum" / "new" / "benchmark.json", "a", {}),
     "go": ("go-bench", SAMPLES / "go" / "go-1.txt", "a", {}),
+    "cargo": ("cargo-bench", CARGO, "a", {}),
+    "jmh": ("jmh", JMH, "a", {}),
+    "benchmark-dotnet": ("benchmark-dotnet", DOT_NET, "a", {}),
     "nvbench": ("nvbench", SAMPLES / "nvbench" / "nvbench-1.json", "a", {}),
     "autotvm": ("tvm-records", SAMPLES / "tvm_records" / "autotvm-1.json", "a", {}),
     "ansor": ("tvm-records", SAMPLES / "tvm_records" / "ansor-1.json", "a", {}),

@@ -1,4 +1,4 @@
-"""asv, criterion, go test -bench and nvbench: a file is a seed, and a benchmark has one name."""
+"""asv, cargo bench, criterion, go test -bench, JMH, nvbench and others: a benchmark has one name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from import_samples import SAMPLES
 
+from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
@@ -20,6 +21,17 @@ ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf
 
 def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = "") -> Imported:
     return run_importer(importer_named(importer), find_files(files, runs), {"shape": shape})
+
+
+def jmh(**metric: Any) -> str:
+    return json.dumps([{"benchmark": "a", "params": metric.pop("params", {}), "primaryMetric": metric}])
+
+
+def dot_net(*measured: tuple[str, int, float, int]) -> str:
+    """Return JSON of BenchmarkDotNet by stages, launches, nanoseconds and operations."""
+    names = ("IterationStage", "LaunchIndex", "Nanoseconds", "Operations")
+    entries = [{"IterationMode": "Workload", **dict(zip(names, one, strict=True))} for one in measured]
+    return json.dumps({"Benchmarks": [{"FullName": "a", "Statistics": {"N": 1}, "Measurements": entries}]})
 
 
 def test_asv_keeps_every_sample() -> None:
@@ -42,6 +54,68 @@ def test_go_repeats_are_of_one_process() -> None:
     lines = (SAMPLES / "go" / "go-1.txt").read_text(encoding="utf-8").splitlines()
     printed = [float(line.split()[2]) for line in lines if line.startswith("BenchmarkSum")]
     assert latency.sel(shape="Sum-2")[0, 0].values.tolist() == [time / 1e9 for time in printed]
+
+
+def test_go_packages_may_share_a_name(tmp_path: Path) -> None:
+    """The name of the package tells them apart; a name that only one has stays as it is."""
+    lines = [
+        "pkg: p/a",
+        "BenchmarkX 1 5 ns/op",
+        "BenchmarkY 1 6 ns/op",
+        "ok p/a 1s",
+        "pkg: p/b",
+        "BenchmarkX 1 7 ns/op",
+    ]
+    (tmp_path / "a").write_text("\n".join(lines), encoding="utf-8")
+    dataset = read("go-bench", f"a={tmp_path / 'a'}").dataset
+    times = dict(
+        zip(dataset["shape"].values.tolist(), dataset["latency"].values.ravel().tolist(), strict=True)
+    )
+    assert times == {"p/a X": 5e-9, "Y": 6e-9, "p/b X": 7e-9}
+
+
+def test_several_runs_of_go_in_a_file_are_said(tmp_path: Path) -> None:
+    """Their timings are repeats of one seed, because nothing tells which line is of which process."""
+    run = "goos: linux\npkg: p\nBenchmarkX 1 5 ns/op\ncoverage: {} % of statements\nPASS\n"
+    (tmp_path / "a").write_text(run.format(1) + run.format(2), encoding="utf-8")
+    imported = read("go-bench", f"a={tmp_path / 'a'}")
+    assert imported.dataset.sizes["seed"] == 1
+    said = "has 2 runs of go test, whose timings are repeats; a run is a seed if each has its own file"
+    assert imported.notes[1] == f"{tmp_path / 'a'}: {said}"
+
+
+def test_cargo_bench_has_one_time(tmp_path: Path) -> None:
+    """A file is a seed; marks between thousands go, and a benchmark that failed is a failed run."""
+    old = "test a::b ... bench:   1,234.5 ns/iter (+/- 6)\ntest c   ... bench: 7 ns/iter (+/- 1) = 9 MB/s\n"
+    (tmp_path / "old").write_text(old, encoding="utf-8")
+    (tmp_path / "new").write_text(
+        "test a::b ... FAILED\n\ntest c d ... bench: 7 ns/iter (+/- 1)\n", encoding="utf-8"
+    )
+    dataset = read("cargo-bench", f"old={tmp_path / 'old'}", f"new={tmp_path / 'new'}").dataset
+    assert dataset["shape"].values.tolist() == ["a::b", "c", "c d"]
+    np.testing.assert_allclose(dataset["latency"].sel(config="old").values.ravel()[:2], [1234.5e-9, 7e-9])
+    assert dataset["run_status"].sel(shape="a::b").values.ravel().tolist() == [0, RunStatus.FAILED]
+
+
+def test_each_fork_of_jmh_is_a_seed(tmp_path: Path) -> None:
+    """Also over several files; parameters are part of a name, and a throughput is a time of an operation."""
+    for number, scores in enumerate([[[2.0, 4.0], [5.0]], [[8.0]]]):
+        text = jmh(scoreUnit="ops/ms", rawData=scores, params={"n": "7"})
+        (tmp_path / f"{number}.json").write_text(text, encoding="utf-8")
+    imported = read("jmh", f"a={tmp_path}/*.json")
+    assert imported.dataset["shape"].values.tolist() == ["a(n=7)"]
+    expected = [[1 / 2e3, 1 / 4e3], [1 / 5e3, np.nan], [1 / 8e3, np.nan]]
+    np.testing.assert_allclose(imported.dataset["latency"].values[0, 0, :, 0], expected)
+    assert imported.notes[0].startswith("each fork is one seed: 3 seeds per cell")
+    assert imported.notes[1].endswith("throughputs are read as the time of an operation")
+
+
+def test_each_launch_of_benchmark_dotnet_is_a_seed(tmp_path: Path) -> None:
+    """Its results are repeats; warm-ups, and iterations with their overhead, are left out."""
+    text = dot_net(("Warmup", 1, 99, 1), ("Result", 1, 9, 2), ("Result", 1, 6, 2), ("Result", 2, 8, 2))
+    (tmp_path / "a").write_text(text, encoding="utf-8")
+    latency = read("benchmark-dotnet", f"a={tmp_path / 'a'}").dataset["latency"].values[0, 0, :, 0]
+    np.testing.assert_allclose(latency, [[4.5e-9, 3e-9], [4e-9, np.nan]])
 
 
 def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:
@@ -209,9 +283,26 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
         ("go-bench", "BenchmarkA 1 x ns/op\n", "line 1: 'x' is not a number"),
         (
             "go-bench",
-            "pkg: p\nBenchmarkA 1 5 ns/op\npkg: q\nBenchmarkA 1 5 ns/op\n",
-            "line 4: BenchmarkA is in p and in q; give each package a file",
+            "note: before\nBenchmarkA 1 5 ns/op\nnote: after\nBenchmarkA 1 5 ns/op\n",
+            "line 4: above BenchmarkA stands 'note: after', and in line 2 'note: before'; give each a file",
         ),
+        (
+            "cargo-bench",
+            "test a ... bench: 9 cycles/iter (+/- 1)\n",
+            "line 1: a is in cycles/iter, which is no",
+        ),
+        ("cargo-bench", "test a ... bench: 9 ns/iter\ntest a ... bench: 8 ns/iter\n", "already in line 1"),
+        ("jmh", '[{"primaryMetric": {}}]', "JSON, but not of JMH: .*; there is no 'benchmark'"),
+        ("jmh", jmh(scoreUnit="min/op"), r"\[0\]: a is in min/op; run JMH with -tu ns"),
+        ("jmh", jmh(scoreUnit="ns/op"), r"\[0\]: a has a histogram, no single times; run JMH with -bm avgt"),
+        ("jmh", jmh(scoreUnit="ops/s", rawData=[[0.0]]), r"\[0\]\[0\]: a time must be positive, not 0.0"),
+        (
+            "benchmark-dotnet",
+            dot_net(),
+            r"Benchmarks\[0\]: its Measurements have no results; the file was cut",
+        ),
+        ("benchmark-dotnet", dot_net(("Result", 1, 9, 0)), "JSON, but not of BenchmarkDotNet"),
+        ("benchmark-dotnet", '{"Benchmarks": [{}]}', "has no Measurements; export it with JsonExporter.Full"),
         ("criterion", '{"iters": [1, 2], "times": [1]}', "JSON, but not of criterion"),
         ("criterion", '{"iters": [0], "times": [1]}', r"iters: 0 is no number of iterations"),
         ("criterion", '{"iters": [1], "times": [-1]}', r"times\[0\]: a time must be positive, not -1"),

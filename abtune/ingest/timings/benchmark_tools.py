@@ -1,4 +1,4 @@
-"""Files of asv, criterion, go test -bench, nvbench and pyperf, which name each benchmark."""
+"""Files of BenchmarkDotNet, cargo bench, JMH, pyperf and others, which name each benchmark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.tables import all_seconds, to_seconds
+from abtune.ingest.tables import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.ingest.texts import load_bytes, naming, parse_json, read_text, well_formed
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
 from abtune.text import shortened
@@ -26,7 +26,11 @@ _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
 # What is left of a line if the benchmark printed something before its time.
 _GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
+# What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
+_GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
+_CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +([\d,.]+) (\S+)/iter", re.M)
+_CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
@@ -76,37 +80,104 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them.
 
-    A benchmark that failed and has no time is a failed run.
+    A benchmark that failed and has no time is a failed run. The package stands before a name that several
+    packages have.
     """
-    timings: dict[str, list[float]] = {}
-    first: dict[str, tuple[int, str]] = {}  # line and package
-    failed: set[str] = set()
-    package = ""
+    timings: dict[tuple[str, str], list[float]] = {}  # by name and package
+    first: dict[tuple[str, str], tuple[int, Mapping[str, str]]] = {}  # line and what stands above it
+    failed: set[tuple[str, str]] = set()
+    above: dict[str, str] = {}
+    runs: Counter[str] = Counter()
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
-        if line.startswith("pkg: "):
-            package = line.removeprefix("pkg: ").strip()
+        if match := _GO_KEY.fullmatch(line):
+            above[match[1]] = match[2]
+            runs[line] += match[1] == "pkg"
         if _GO_BROKEN.match(line):
             remedy = "join it with its name above, or let the benchmark print nothing"
             raise DatasetError(f"{where}: has a time and no name; {remedy}")
         if match := _GO_FAILED.search(line):
-            failed.add(match[1])
-            first.setdefault(match[1], (number, package))
-            timings.setdefault(match[1], [])
+            key = match[1], above.get("pkg", "")
+            failed.add(key)
+            first.setdefault(key, (number, {**above}))
+            timings.setdefault(key, [])
         if not _GO_LINE.match(line):
             continue
         name, _, *measured = line.split()
         by_unit = dict(zip(measured[1::2], measured[::2], strict=False))
         if "ns/op" not in by_unit:
             raise DatasetError(f"{where}: {shortened(name)} has no ns/op; take the line out")
-        _, home = first.setdefault(name, (number, package))
-        if home != package:
-            both = f"{home} and in {package}"
-            raise DatasetError(f"{where}: {shortened(name)} is in {both}; give each package a file")
-        timings.setdefault(name, []).append(to_seconds(by_unit["ns/op"], "ns", where))
-    for name, times in timings.items():
+        key = name, above.get("pkg", "")
+        earlier, before = first.setdefault(key, (number, {**above}))
+        if differ := sorted(dict(before.items() ^ above.items())):
+            here, there = (shortened(f"{differ[0]}: {lines.get(differ[0], '')}") for lines in (above, before))
+            both = f"{here!r}, and in line {earlier} {there!r}"
+            raise DatasetError(f"{where}: above {shortened(name)} stands {both}; give each a file")
+        timings.setdefault(key, []).append(to_seconds(by_unit["ns/op"], "ns", where))
+    packages = Counter(name for name, _ in timings)
+    again = max(runs.values(), default=0)
+    note = f"has {again} runs of go test, whose timings are repeats; a run is a seed if each has its own file"
+    for (name, package), times in timings.items():
         label = name.removeprefix("Benchmark") or name
-        yield repeated(f"line {first[name][0]}", label, times, some_failed=name in failed)
+        if packages[name] > 1:
+            label = f"{package} {label}"
+        where = f"line {first[name, package][0]}"
+        cell = repeated(where, label, times, some_failed=(name, package) in failed)
+        yield replace(cell, note=note) if again > 1 and not cell.note else cell
+
+
+def _cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield the one time of each benchmark, as libtest prints it, or criterion in the format bencher."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        where = f"line {number}"
+        if match := _CARGO_FAILED.match(line):
+            yield FileCell(where=where, name=match[1], rounds=())
+        elif match := _CARGO_LINE.match(line):
+            name, time, unit = match[1], match[2].replace(",", ""), unit_named(match[3])
+            if unit not in PER_SECOND:
+                raise DatasetError(
+                    f"{where}: {name} is in {match[3]}/iter, which is no time; take the line out"
+                )
+            yield FileCell(where=where, name=name, rounds=((to_seconds(time, unit, where),),))
+
+
+def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield a cell for each fork of each benchmark; a throughput of n in a second is read as 1/n seconds."""
+    document = parse_json(text)
+    with well_formed("JSON, but not of JMH: a list of benchmarks, each with a primaryMetric"):
+        for number, entry in enumerate(document):
+            where, metric = f"[{number}]", entry["primaryMetric"]
+            params = ", ".join(f"{param}={value}" for param, value in entry.get("params", {}).items())
+            name, unit = entry["benchmark"] + f"({params})" * bool(params), metric["scoreUnit"]
+            is_rate, unit = unit.startswith("ops/"), unit.removeprefix("ops/").removesuffix("/op")
+            if unit not in PER_SECOND:
+                raise DatasetError(f"{where}: {name} is in {metric['scoreUnit']}; run JMH with -tu ns")
+            if "rawData" not in metric:  # with -bm sample, JMH counts equal times
+                raise DatasetError(f"{where}: {name} has a histogram, no single times; run JMH with -bm avgt")
+            note = "throughputs are read as the time of an operation" if is_rate else ""
+            for fork in metric["rawData"]:
+                times = [1 / score if is_rate and score else score for score in fork]
+                yield FileCell(where=where, name=name, rounds=(all_seconds(times, unit, where),), note=note)
+
+
+def _benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield a cell for each launch of each benchmark, with its results; one without statistics failed."""
+    document = parse_json(text)
+    with well_formed("JSON, but not of BenchmarkDotNet: Benchmarks with a FullName and Measurements"):
+        for number, entry in enumerate(document["Benchmarks"]):
+            where, launches = f"Benchmarks[{number}]", dict[int, list[float]]()
+            if "Measurements" not in entry:
+                raise DatasetError(f"{where}: has no Measurements; export it with JsonExporter.Full")
+            for measured in entry["Measurements"]:
+                if "Result" in {measured["IterationMode"], measured.get("IterationStage")}:
+                    time = measured["Nanoseconds"] / measured["Operations"]
+                    launches.setdefault(measured["LaunchIndex"], []).append(time)
+            for times in launches.values():
+                yield FileCell(where=where, name=entry["FullName"], rounds=(all_seconds(times, "ns", where),))
+            if not launches and entry.get("Statistics"):
+                raise DatasetError(f"{where}: its Measurements have no results; the file was cut")
+            if not launches:
+                yield FileCell(where=where, name=entry["FullName"], rounds=())
 
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
@@ -222,6 +293,28 @@ ASV = named_importer(
     Benchmarks that failed or that count something else than time are left out.""",
     example="--run old=results/box/1a2b-env.json --run new=results/box/3c4d-env.json",
 )
+BENCHMARK_DOTNET = named_importer(
+    "benchmark-dotnet",
+    "a JSON of BenchmarkDotNet",
+    _benchmark_dotnet,
+    lambda text: text.lstrip("\ufeff \n").startswith("{") and '"HostEnvironmentInfo"' in text,
+    summary="""Read the JSON of BenchmarkDotNet, written with JsonExporter.Full.
+
+    Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
+    nanoseconds of an operation, as BenchmarkDotNet itself takes them.""",
+    example="--run old='old-*-full.json' --run new='new-*-full.json'",
+    seed="launch",
+)
+CARGO_BENCH = named_importer(
+    "cargo-bench",
+    "an output of cargo bench",
+    _cargo_bench,
+    lambda text: re.search(r"^" + _CARGO_LINE.pattern, text, re.M) is not None,
+    summary="""Read what cargo bench printed, also of criterion with --output-format bencher.
+
+    Each of the FILES is a seed, with one time of each benchmark.""",
+    example="--run old='old-*.txt' --run new='new-*.txt'",
+)
 CRITERION = named_importer(
     "criterion",
     "a sample of criterion",
@@ -242,6 +335,18 @@ GO_BENCH = named_importer(
 
     Each of the FILES is a seed, and the lines of -count are repeats, because one process made them.""",
     example="--run old='old-*.txt' --run new='new-*.txt'",
+)
+JMH = named_importer(
+    "jmh",
+    "a JSON of JMH",
+    _jmh,
+    lambda text: text.lstrip().startswith("[") and '"primaryMetric"' in text,
+    summary="""Read the JSON of JMH, written with -rf json, whose forks are seeds.
+
+    Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
+    throughput becomes the time of an operation.""",
+    example="--run old='old-*.json' --run new='new-*.json'",
+    seed="fork",
 )
 NVBENCH = named_importer(
     "nvbench",
