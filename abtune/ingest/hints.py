@@ -18,6 +18,7 @@ from abtune.ingest.tables import (
     ONLY_QUOTIENTS,
     PER_SECOND,
     SHAPES,
+    UNITS,
     check_names,
     csv_rows,
     delimiter_of,
@@ -67,6 +68,8 @@ _WITHIN = {
     "time:[": "give the files that criterion wrote: target/criterion/*/new/sample.json",
     "benchmarknamesamplesiterations": "it has means and no single timings; run Catch2 several times, and "
     "write the means as CSV with columns shape, config, seed and time_ms",
+    "Timesarein": "it has medians and no single timings; write the times of each Measurement of PyTorch as "
+    "CSV with columns shape, config, seed and time_s",
     "BenchmarkModeCntScore": "write JSON: -rf json -rff FILE",
     **dict.fromkeys(
         ("BenchmarkDotNet=v", "BenchmarkDotNetv", ",AnalyzeLaunchVariance,", ";AnalyzeLaunchVariance;"),
@@ -121,12 +124,42 @@ def _hint_of_table(path: Path, text: str) -> str:
         commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
-        return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+        return _hint_of_markdown(text)
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     is_prose = any(len(cell.split()) > 6 for cell in columns)
     if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
         return ""
     return _hint_of_csv(path, text, columns)
+
+
+def _hint_of_markdown(text: str) -> str:
+    """Return what to do with the first table that has times or throughputs, or how one looks."""
+    for number, (above, below) in enumerate(itertools.pairwise(text.split("\n")), start=1):
+        cells = [cell.strip(" *`") for cell in above.strip(" |").split("|")]
+        if _MARKDOWN_RULE.match(below) and (hint := _about_others(cells, "Shape")):
+            return f"line {number}: {hint}"
+    return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+
+
+def _about_others(columns: Sequence[str], shape: str) -> str:
+    """Return which columns have to go beside those with units; empty if none has to.
+
+    Markdown also needs a first column called ``shape``.
+    """
+    measured = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], UNITS)]
+    others = [
+        name or "the column without a name"
+        for name, quotient in list(zip(columns, quotients(columns), strict=True))[1:]
+        if not quotient and not have_units([name], UNITS)
+    ]
+    remedies = []
+    if others:
+        remedies.append(f"take out {listed(map(shortened, others))}, or write it into the first column")
+    if columns[0].casefold() not in SHAPES and (others or shape == "Shape"):
+        remedies.append(f"call the first column {shape}, not {shortened(columns[0])}")
+    if len(measured) < 2 or not remedies:
+        return ""
+    return f"if {listed(map(shortened, measured))} are configurations, {'; '.join(remedies)}"
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
@@ -137,7 +170,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
             (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
         if row and len(row) != len(columns):
             return ""
-        return ONLY_QUOTIENTS if any(quotients(columns)) else _hint_of_columns(path, columns, row)
+        return _hint_of_columns(path, columns, row)
     except DatasetError as error:
         return str(error)
 
@@ -155,23 +188,27 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return f"{wrong}; {AS_CSV if is_summary else plainly(with_unit[0])}"
     if any(have_units([name], tuple(FLOPS)) for name in columns if name.casefold() not in FIELDS):
         return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
+    if hint := _about_others(columns, "shape") or (ONLY_QUOTIENTS if any(quotients(columns)) else ""):
+        return hint
     times = tuple(PER_SECOND)
-    timed = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], times)]
-    others = [name or "the column without a name" for name in columns[1:] if not have_units([name], times)]
-    named = columns[0].casefold() in SHAPES
-    if named and len(timed) > 1 and others:
-        more = f"take out {listed(map(shortened, others))}, or write it into the first column"
-        return f"if {listed(map(shortened, timed))} are configurations, {more}"
+    timed = any(name.casefold() not in FIELDS and have_units([name], times) for name in columns[1:])
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
-        shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
-        unit, what = (
-            ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times, not rates")
-        )
-        command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
-        check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
-        return f"if its first column says what was timed{what}: {command}"
+        return _hint_of_wide(path, columns, timed=timed)
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)
     each = f"if it has a line for each timing: {command}, where each NAME is one of"
     return f"{each} {listed_columns(columns)}"
+
+
+def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
+    """Return what to do with a table whose columns may be configurations, with units if it is ``timed``."""
+    if rates := [name for name in columns if "/s" in name]:
+        sides = "give both sides times, such as | Shape | old (ms) | new (ms) |"
+        return f"{shortened(rates[0])} is no time; {sides}"
+    check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
+    shape = "" if columns[0].casefold() in SHAPES else f"--columns {shlex.quote(f'shape={columns[0]}')}"
+    unit = "" if timed else " --unit ms"
+    what = "" if timed else f" and {listed_columns(columns[1:])} are times, not rates"
+    command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
+    return f"if its first column says what was timed{what}: {command}"

@@ -349,13 +349,14 @@ def _check_boost(cell: str, latency: Sequence[float], over: set[str]) -> None:
         values["other"] += [1 / ratio for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     # Only for its error: fits() would raise one without the cell.
-    read_number(printed)
+    read_number(printed, "; write the number alone, such as 1.25x, or take the column out")
     fitting = {side for side in over if any(fits(printed, value) for value in values[side])}
     if not fitting:
         computed = f"{values['baseline'][0]:.6g}% or {ratios[0]:.6g}x"
         if over == {"other"}:
             computed = f"{1 / ratios[0]:.6g}x, over the same side as above"
-        raise DatasetError(f"the boost is printed as {shortened(cell)}, but the row gives {computed}")
+        differ = f"the boost is printed as {shortened(cell)}, but the row gives {computed}"
+        raise DatasetError(f"{differ}; take the column out if it is something else, such as a saving of time")
     over &= fitting
 
 

@@ -166,7 +166,7 @@ FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The first column of a table with a column for each configuration.
 SHAPES = (
     *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
-    *("op", "operator", "function", "test", "case", "problem"),
+    *("op", "operator", "operation", "function", "query", "test", "case", "problem"),
 )
 _QUOTIENT = re.compile(
     r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"

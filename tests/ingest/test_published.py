@@ -155,8 +155,11 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table(f"|{GEMM}|1|2|1e999|"), "line 5: the boost is printed as 1e999, but the row gives 100%"),
         (table(f"|{GEMM}|1|2|nan%|"), "line 5: the boost is printed as nan%, but the row gives 100%"),
         (table(f"|{GEMM}|-|n/a|-|"), "^no number in any row; put in what was measured"),
-        (table(f"|{GEMM}|1|2|much|"), "line 5: 'much' is not a number"),
-        (table(f"|{GEMM}|1|2|50%|"), "line 5: the boost is printed as 50%, but the row gives 100%"),
+        (
+            table(f"|{GEMM}|1|2|much|"),
+            "line 5: 'much' is not a number; write the number alone, such as 1.25x",
+        ),
+        (table(f"|{GEMM}|1|2|50%|"), "line 5: .* printed as 50%, but .* 100% or 2x; take the column out"),
         (
             table(f"|{GEMM}|1|2|100|", f"|{GEMM}|1|2|100|"),
             "line 6: shape M=512_N=256_K=640 has a line already",
