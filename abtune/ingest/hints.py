@@ -72,7 +72,7 @@ _WITHIN = {
     "CSV with columns shape, config, seed and time_s",
     "BenchmarkModeCntScore": "write JSON: -rf json -rff FILE",
     **dict.fromkeys(
-        ("BenchmarkDotNet=v", "BenchmarkDotNetv", ",AnalyzeLaunchVariance,", ";AnalyzeLaunchVariance;"),
+        ("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance"),
         "give the JSON of BenchmarkDotNet that JsonExporter.Full writes",
     ),
     "|GPUTime|": "write JSON: --json FILE",
@@ -83,6 +83,8 @@ _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
+# A column that numbers runs or repeats and says nothing about what was timed.
+_NUMBERS_RUNS = re.compile("runs?|reps?|repetitions?|trials?|iterations?|iter|sample|attempt", re.IGNORECASE)
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 
@@ -146,11 +148,13 @@ def _about_others(columns: Sequence[str], shape: str) -> str:
 
     Markdown also needs a first column called ``shape``.
     """
-    measured = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], UNITS)]
+    named = [name for name in columns[1:] if name.casefold() not in FIELDS]
+    timed = [name for name in named if have_units([name], tuple(PER_SECOND))]
+    measured = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
     others = [
         name or "the column without a name"
         for name, quotient in list(zip(columns, quotients(columns), strict=True))[1:]
-        if not quotient and not have_units([name], UNITS)
+        if not quotient and name in named and name not in measured
     ]
     remedies = []
     if others:
@@ -186,15 +190,16 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
             "it has statistics and no single timings" if is_summary else f"{with_unit[0]!r} is not a number"
         )
         return f"{wrong}; {AS_CSV if is_summary else plainly(with_unit[0])}"
-    if any(have_units([name], tuple(FLOPS)) for name in columns if name.casefold() not in FIELDS):
+    times = tuple(PER_SECOND)
+    measured = [name for name in columns[1:] if name.casefold() not in FIELDS]
+    timed = [name for name in measured if have_units([name], times)]
+    if len(timed) < 2 and any(have_units([name], tuple(FLOPS)) for name in measured):
         return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
     if hint := _about_others(columns, "shape") or (ONLY_QUOTIENTS if any(quotients(columns)) else ""):
         return hint
-    times = tuple(PER_SECOND)
-    timed = any(name.casefold() not in FIELDS and have_units([name], times) for name in columns[1:])
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
-        return _hint_of_wide(path, columns, timed=timed)
+        return _hint_of_wide(path, columns, timed=bool(timed))
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)
     each = f"if it has a line for each timing: {command}, where each NAME is one of"
@@ -207,6 +212,12 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
         sides = "give both sides times, such as | Shape | old (ms) | new (ms) |"
         return f"{shortened(rates[0])} is no time; {sides}"
     check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
+    if _NUMBERS_RUNS.fullmatch(columns[0]):
+        repeat, seed = (
+            import_command(path, importer="timings", options=f"--shape LABEL --columns {what}={columns[0]}")
+            for what in ("repeat", "seed")
+        )
+        return f"if {columns[0]} numbers the repeats of one process: {repeat}; if processes: {seed}"
     shape = "" if columns[0].casefold() in SHAPES else f"--columns {shlex.quote(f'shape={columns[0]}')}"
     unit = "" if timed else " --unit ms"
     what = "" if timed else f" and {listed_columns(columns[1:])} are times, not rates"

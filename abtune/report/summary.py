@@ -136,8 +136,9 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in found))
     if overall_lines(analysis.overall):
         yield _overall(analysis, view)
-        if analysis.overall.unmatched:
-            yield Prose(f"Boosts over shapes leave out {listed(analysis.overall.unmatched)}.")
+        if left_out := analysis.overall.unmatched:
+            many = f"{count(len(left_out), 'shape')}, such as {left_out[0]}"
+            yield Prose(f"Boosts over shapes leave out {many if len(left_out) > 12 else listed(left_out)}.")
     several = len(analysis.comparisons) > 1
     if several and any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)

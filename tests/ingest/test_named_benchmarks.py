@@ -291,6 +291,11 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
             "test a ... bench: 9 cycles/iter (+/- 1)\n",
             "line 1: a is in cycles/iter, which is no",
         ),
+        (
+            "cargo-bench",
+            "test a ... bench: NaN ns/iter (+/- 1)\n",
+            "line 1: a time must be positive, not NaN",
+        ),
         ("cargo-bench", "test a ... bench: 9 ns/iter\ntest a ... bench: 8 ns/iter\n", "already in line 1"),
         ("jmh", '[{"primaryMetric": {}}]', "JSON, but not of JMH: .*; there is no 'benchmark'"),
         ("jmh", jmh(scoreUnit="min/op"), r"\[0\]: a is in min/op; run JMH with -tu ns"),

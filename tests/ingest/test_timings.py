@@ -196,6 +196,15 @@ def test_columns_may_be_named_otherwise(tmp_path: Path) -> None:
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([5e-9])
 
 
+def test_lines_of_all_configurations_may_be_numbered(tmp_path: Path) -> None:
+    """What --columns names is no configuration, so that a table of one shape may number repeats or seeds."""
+    text = "Repetition,old_ns,new_ns\n1,5,3\n2,6,4\n"
+    repeats = read_text(tmp_path, text, shape="x", columns={"repeat": "Repetition"})["latency"]
+    np.testing.assert_allclose(repeats.squeeze(), [[5e-9, 6e-9], [3e-9, 4e-9]])
+    seeds = read_text(tmp_path, text, shape="x", columns={"seed": "Repetition"})
+    assert seeds["seed"].values.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize(
     "columns", [{"shape": "config"}, {"seed": "time_us"}, {"seed": "run", "round": "run"}]
 )

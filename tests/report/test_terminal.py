@@ -61,6 +61,17 @@ def test_layout(width: int) -> None:
     assert_golden(f"report-{width}.txt", render(typical_analysis(), width))
 
 
+def test_many_shapes_left_out_are_counted() -> None:
+    """Boosts over shapes name the few that they leave out, and an example of many."""
+    for few, said in ((3, "leave out a, b and c."), (13, "leave out 13 shapes, such as a.")):
+        latency = np.ones((few + 2, 2, 2, 1, 1))
+        latency[:few, 1] = NAN
+        dataset = abtune.make_dataset(
+            latency, shapes=list("abcdefghijklmnopq")[: few + 2], configs=["old", "new"]
+        )
+        assert said in " ".join(render(abtune.analyze(dataset), 100).split())
+
+
 @pytest.mark.parametrize("width", range(50, 160, 5))
 def test_no_line_is_too_long_and_no_number_is_broken(width: int) -> None:
     """At every width the lines fit, and every boost and verdict stands whole in a line."""

@@ -29,7 +29,7 @@ _GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
 # What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
-_CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +([\d,.]+) (\S+)/iter", re.M)
+_CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
@@ -112,7 +112,8 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         if differ := sorted(dict(before.items() ^ above.items())):
             here, there = (shortened(f"{differ[0]}: {lines.get(differ[0], '')}") for lines in (above, before))
             both = f"{here!r}, and in line {earlier} {there!r}"
-            raise DatasetError(f"{where}: above {shortened(name)} stands {both}; give each a file")
+            remedy = f"give each a file, or take such lines out: grep -v '^{differ[0]}:'"
+            raise DatasetError(f"{where}: above {shortened(name)} stands {both}; {remedy}")
         timings.setdefault(key, []).append(to_seconds(by_unit["ns/op"], "ns", where))
     packages = Counter(name for name, _ in timings)
     again = max(runs.values(), default=0)
