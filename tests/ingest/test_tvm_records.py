@@ -55,14 +55,16 @@ def test_records_of_the_real_tuner() -> None:
     assert read(f"new={RECORDS}/ansor-3.json").dataset.sizes["shape"] == 2
 
 
-def test_the_first_format_of_autotvm(tmp_path: Path) -> None:
-    """Before TVM 0.7 a key had one letter, as those of Ansor have."""
+@pytest.mark.parametrize("order", ["irv", "riv", "vri"])
+def test_the_first_format_of_autotvm(tmp_path: Path, order: str) -> None:
+    """Before TVM 0.7 a key had one letter, as those of Ansor have; old Python wrote them in any order."""
     config = {"t": "direct", "c": None, "e": []}
     inputs = ["cuda", "dense", [["TENSOR", [1, 3], "float32"]], {}, None]
-    lines = [
-        json.dumps({"i": [*inputs, {"i": index, **config}], "r": [[cost], code, 2.0, 1e9], "v": 0.1})
+    records = [
+        {"i": [*inputs, {"i": index, **config}], "r": [[cost], code, 2.0, 1e9], "v": 0.1}
         for index, (cost, code) in enumerate(((1e9, 4), (2e-3, 0)))
     ]
+    lines = [json.dumps({key: record[key] for key in order}) for record in records]
     (tmp_path / "f").write_text("\n".join(lines), encoding="utf-8")
     assert recognise(find_files((), [f"a={tmp_path / 'f'}"])).name == "tvm-records"
     dataset = read(f"a={tmp_path / 'f'}").dataset

@@ -30,7 +30,10 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
 }
-_TVM = re.compile(r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*(?:\[\s*)?")')
+# Python before 3.6 wrote the keys of AutoTVM in any order.
+_TVM = re.compile(
+    r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*(?:\[\s*)?"|"(r|v)"\s*:[^\n]{1,999}"i"\s*:\s*\[)'
+)
 # The most seconds between the ends of two trials of one batch.
 _LONGEST_PAUSE = 600
 # MeasureErrorNo, which both tools share: instantiation, compilation, run, answer, time limits, unknown.
