@@ -46,7 +46,6 @@ _NEARLY = {
     "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
     '{"Time":': "if it is of go test -bench, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
-    "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
     '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
     "group,function,value,": "give the files of criterion beside it: */new/sample.json",
@@ -64,6 +63,7 @@ _WITHIN = {
         ("oldtime/op", "sec/opvsbase", ",sec/op,CI", "\u2502sec/op\u2502"),
         "it has no single timings; give the outputs of go test -bench that benchstat compared",
     ),
+    "|Command|Mean[": "it has no single timings; write them: hyperfine --export-json FILE",
     "TaskDescription|Latency(ms)|": "give the file of records that Ansor wrote: RecordToFile",
     "time:[": "give the files that criterion wrote: target/criterion/*/new/sample.json",
     "benchmarknamesamplesiterations": "it has means and no single timings; run Catch2 several times, and "

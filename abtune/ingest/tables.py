@@ -36,7 +36,8 @@ MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
 _SPELLED = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds"), "ms"),
+    # Kernel Tuner used to write miliseconds.
+    **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds", "miliseconds"), "ms"),
     **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
     **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
     **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},

@@ -56,6 +56,21 @@ def test_what_describes_the_search_may_come_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("unit", "timeunit", "seconds"),
+    [("", "miliseconds", 4e-3), ("miliseconds", "", 4e-3), ("", "seconds", 4), ("us", "miliseconds", 4e-6)],
+)
+def test_a_time_without_a_unit_has_that_of_the_file(
+    tmp_path: Path, unit: str, timeunit: str, seconds: float
+) -> None:
+    """Published collections of T4 name the unit in the metadata, and misspell it."""
+    path = tmp_path / "t.json"
+    result = {"invalidity": "correct", "measurements": [measured("time", unit, 4)]}
+    document = {"metadata": {"timeunit": timeunit}, "results": [result], "schema_version": "1.0.0"}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert read(find_files((), [f"a={path}"])).dataset["latency"].item() == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
     ("invalidity", "status"),
     [
         ("compile", TrialStatus.BUILD_FAILED),
@@ -81,6 +96,10 @@ def test_what_failed_has_no_time(tmp_path: Path, invalidity: str, status: TrialS
         ),
         (
             {"invalidity": "correct", "measurements": [measured("time", "h")]},
+            "has no measurement 'time' in s,",
+        ),
+        (
+            {"invalidity": "correct", "measurements": [measured("time", "")]},
             "has no measurement 'time' in s,",
         ),
         ({"invalidity": "correct", "measurements": [measured("time", "ms", -1)]}, "a time must be positive"),

@@ -15,7 +15,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.tables import PER_SECOND, to_seconds
+from abtune.ingest.tables import PER_SECOND, to_seconds, unit_named
 from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
 from abtune.text import shortened
 
@@ -64,13 +64,16 @@ def _reader(
 def _kernel_tuner(text: str) -> list[Search]:
     """Return the one search of a T4 file, which does not name what was tuned."""
     match parse_json(text):
-        case {"results": [_, *_] as results, "schema_version": str()}:
-            trials = [_t4_trial(result, f"results[{i}]") for i, result in enumerate(results)]
+        case {"results": [_, *_] as results, "schema_version": str()} as document:
+            metadata = document.get("metadata")
+            unit = metadata.get("timeunit") if isinstance(metadata, dict) else ""
+            trials = [_t4_trial(result, f"results[{i}]", unit) for i, result in enumerate(results)]
             return [Search(label="", trials=trials)]
     raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
-def _t4_trial(result: Any, where: str) -> Trial:
+def _t4_trial(result: Any, where: str, timeunit: Any) -> Trial:
+    """Return the trial of an entry; ``timeunit`` is the unit of a time that names none."""
     invalidity = result.get("invalidity") if isinstance(result, dict) else None
     if not isinstance(invalidity, str) or invalidity not in _T4_STATUS:
         known = ", ".join(_T4_STATUS)
@@ -79,8 +82,9 @@ def _t4_trial(result: Any, where: str) -> Trial:
         return _T4_STATUS[invalidity], math.nan
     with well_formed(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}"):
         times = [measured for measured in result["measurements"] if measured["name"] == "time"]
-        (time,) = [measured for measured in times if measured["unit"] in PER_SECOND]
-        return TrialStatus.OK, to_seconds(time["value"], time["unit"], f"{where}: time")
+        units = [unit_named(measured["unit"] or timeunit) for measured in times]
+        ((time, unit),) = [both for both in zip(times, units, strict=True) if both[1] in PER_SECOND]
+        return TrialStatus.OK, to_seconds(time["value"], unit, f"{where}: time")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
