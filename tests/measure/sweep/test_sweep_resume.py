@@ -115,7 +115,7 @@ def test_a_sweep_says_where_it_is(start: Start, log: Path) -> None:
     assert sweep.poll() == 0
 
 
-@pytest.mark.parametrize(("kills", "seeds"), [(6, 3), pytest.param(20, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("kills", "seeds"), [(6, 3), pytest.param(12, 4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("share", [[], ["--share"]], ids=["alone", "shared"])
 def test_a_sweep_that_is_killed_many_times_is_the_same(
     start: Start, sweep_here: SweepHere, log: Path, kills: int, seeds: int, share: list[str]
