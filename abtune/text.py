@@ -7,7 +7,7 @@ import re
 import reprlib
 import shlex
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -90,6 +90,12 @@ def limit_cell(fraction: float, decimals: int) -> str:
     return text
 
 
+def limits(low: float, high: float, decimals: int) -> str:
+    """Return an interval in percent, without the unit, such as ``-1.2 to +3.4``; ``-`` where it is NaN."""
+    ends = limit_cell(low, decimals), limit_cell(high, decimals)
+    return NOTHING if NOTHING in ends else " to ".join(ends)
+
+
 def plain_percent(fraction: float) -> str:
     """Return a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95%``, ``2%``."""
     return f"{100 * fraction:.6g}%"
@@ -156,6 +162,12 @@ def listed(words: Iterable[str], link: str = "and") -> str:
     """Return ``a``, ``a and b``, ``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} {link} {last}" if first else last
+
+
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are: ``a, b, c and 2 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def printable(text: str) -> str:

@@ -23,7 +23,7 @@ from abtune.commands.common.options import (
 from abtune.commands.common.output import Destination, default_dataset, remark, report_options
 from abtune.commands.common.section_options import SectionCommand, Wanted, method_options
 from abtune.errors import InputError
-from abtune.text import bound_percent, plain_percent
+from abtune.text import bound_percent, plain_percent, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -228,8 +228,7 @@ def _hit(analysis: Analysis, gate: str | float) -> str:
     """Return why a gate is hit; empty if it is not."""
     if isinstance(gate, str):
         shapes = [row.shape for row in analysis.comparisons if row.verdict.value == gate]
-        more = f" and {len(shapes) - 3} more" if len(shapes) > 3 else ""
-        return f"{gate}: {', '.join(shapes[:3])}{more}" if shapes else ""
+        return f"{gate}: {some_of(shapes)}" if shapes else ""
     name, worst = f"{_SLOWER_THAN}{plain_percent(gate)}", analysis.worst
     if worst is None:
         return f"{name}: not every shape has a verdict, so no bound holds for all"

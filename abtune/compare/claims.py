@@ -25,7 +25,7 @@ from abtune.stats.variance import shared_covariance
 from abtune.text import (
     bound_percent,
     count,
-    limit_cell,
+    limits,
     listed,
     p_value,
     percent_cell,
@@ -183,8 +183,7 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
     kinds = {kind.words: kind.shapes_like_these for kind in overall.by_kind}
     known = kinds or {"": overall.shapes_like_these}
     found = [
-        f"{name} {percent_cell(line.boost, 1)}% ({limit_cell(line.boost_low, 1)} to "
-        f"{limit_cell(line.boost_high, 1)})".strip()
+        f"{name} {percent_cell(line.boost, 1)}% ({limits(line.boost_low, line.boost_high, 1)})".strip()
         for name, line in known.items()
         if line.shapes >= FEWEST_OF_KIND and not math.isnan(line.boost_low)
     ]
@@ -206,7 +205,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     decimals = sentence_decimals(low, high)
     numbers = f"{percent_cell(found.boost, decimals)}%"
     if not math.isnan(low):
-        interval = f"{limit_cell(low, decimals)} to {limit_cell(high, decimals)}"
+        interval = limits(low, high, decimals)
         numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(lone, settings)})"
     start = f"{one} and {other} are not shown to differ {where}"
     if only is Verdict.IMPROVED or (only is None and low > 0):

@@ -17,7 +17,7 @@ from abtune.report.columns import (
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
-from abtune.text import count, microseconds, p_value, percent_cell
+from abtune.text import count, microseconds, p_value, percent_cell, some_of
 
 _MEANING = (
     "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds. "
@@ -26,7 +26,6 @@ _MEANING = (
     "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
     "program, each shape's geometric mean latency times its calls."
 )
-_FEW = 3
 
 
 def overall_section(context: Context) -> Section:
@@ -37,10 +36,7 @@ def overall_section(context: Context) -> Section:
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     """Compose the page."""
     overall = analysis.overall
-    items = [
-        _chance(overall.improvement, paired=analysis.settings.paired),
-        *_spread(overall, analysis.settings.alpha),
-    ]
+    items = [_chance(overall.improvement), *_spread(overall, analysis.settings.alpha)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
@@ -74,17 +70,11 @@ def _boosts(analysis: Analysis) -> Grid:
     return table(OVERALL, rows, *drawn)
 
 
-def _chance(wins: Improvement, *, paired: bool) -> str:
+def _chance(wins: Improvement) -> str:
     if math.isnan(wins.probability):
         return "No shape has timings on both sides."
     bounds = "" if math.isnan(wins.low) else f" ({100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
-    if paired:
-        share = f"{100 * wins.probability:.0f}%{bounds}"
-        return f"The candidate is faster in {share} of the pairs, mean over these shapes; 50% is a fair coin."
-    return (
-        f"A run of the candidate is faster than one of the baseline with probability "
-        f"{100 * wins.probability:.0f}%{bounds}, mean over these shapes; 50% is a fair coin."
-    )
+    return f"{wins.meaning.capitalize()}: {100 * wins.probability:.0f}%{bounds}; 50% is a fair coin."
 
 
 def _spread(overall: Overall, alpha: float) -> Iterator[str]:
@@ -112,11 +102,7 @@ def _program(time: Weighted) -> Iterator[str]:
         "calls."
     )
     if time.left_out:
-        named = ": " + ", ".join(time.left_out) if len(time.left_out) <= _FEW else ""
-        counted = count(len(time.left_out), "shape")
-        yield (
-            f"{counted} of {time.name} {'is' if len(time.left_out) == 1 else 'are'} "
-            f"excluded for lack of timings on both sides{named}."
-        )
+        left_out = count(len(time.left_out), "shape")
+        yield f"{left_out} of {time.name} without timings on both sides, left out: {some_of(time.left_out)}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."

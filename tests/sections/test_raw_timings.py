@@ -159,7 +159,7 @@ def test_gaps_are_said_and_the_end_of_a_row_is_none() -> None:
     values[[3, 10]] = np.nan
     first, second = of(one_process(values, noise(2, 40))).series
     assert (first.n, second.n) == (48, 40)
-    assert said(first, "2 timings are missing between others")
+    assert said(first, "2 timings missing between others")
     assert not said(second, "missing")
 
 

@@ -17,7 +17,7 @@ from abtune.compare.settings import margin_ends
 from abtune.report.page import Dots
 from abtune.report.scale import Interval, Scale, clipped, goes_on, ticks
 from abtune.report.text.console import wrap
-from abtune.text import NOTHING, limit_cell, percent_cell, printable
+from abtune.text import limits, percent_cell, printable
 
 # Units of the drawing; the page may show it larger or smaller.
 WIDTH, HEIGHT = 240, 24
@@ -131,15 +131,14 @@ def draw_samples(dots: Dots) -> Drawing:
 
 
 def _in_words(interval: Interval) -> str:
-    value, low, high, wide_low, wide_high = (
-        percent_cell(interval.value, 1),
-        *(limit_cell(end, 1) for end in (interval.low, interval.high, interval.wide_low, interval.wide_high)),
-    )
-    if value == NOTHING:
+    if math.isnan(interval.value):
         return "no boost"
-    all_shapes = f"; for all shapes at once {wide_low} to {wide_high}" if interval.wide else ""
-    bounds = f"interval {low} to {high}{all_shapes}" if low != NOTHING else "no interval"
-    return f"boost {value} percent, {bounds}"
+    bounds = "no interval"
+    if not math.isnan(interval.low):
+        bounds = f"interval {limits(interval.low, interval.high, 1)}"
+        if interval.wide:
+            bounds += f"; for all shapes at once {limits(interval.wide_low, interval.wide_high, 1)}"
+    return f"boost {percent_cell(interval.value, 1)} percent, {bounds}"
 
 
 def _behind(interval: Interval, part: Interval, scale: Scale) -> Iterator[Stroke]:

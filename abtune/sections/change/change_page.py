@@ -15,7 +15,7 @@ from abtune.text import (
     NOTHING,
     boost_decimals,
     count,
-    limit_cell,
+    limits,
     listed,
     microseconds,
     p_value,
@@ -137,8 +137,8 @@ def _designs(change: Change) -> Iterator[str]:
 
 def mean_words(mean: MeanChange | ShapeChange, level: float) -> str:
     """Return a mean change with its interval of this level, in percent."""
-    interval = f"{limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)}"
-    return f"{percent_cell(mean.change, 1)}% ({plain_percent(level)} interval {interval})"
+    interval = f"{plain_percent(level)} interval {limits(mean.low, mean.high, 1)}"
+    return f"{percent_cell(mean.change, 1)}% ({interval})"
 
 
 def _notes(change: Change) -> Iterator[str]:
@@ -150,8 +150,7 @@ def _notes(change: Change) -> Iterator[str]:
     known, unknown = _mismatches(change)
     if known:
         named = "; ".join(f"{row.what} ({row.a} / {row.b})" for row in known)
-        which = "one of these" if len(known) > 1 else "this"
-        yield f"Not the same in A and B: {named}. A change may come from {which} or from another cause."
+        yield f"Not the same in A and B: {named}. A change may have such a cause, or another."
     else:
         yield "No recorded condition differs. A change would have another cause, such as the day or the host."
     if unknown:

@@ -36,7 +36,7 @@ from abtune.report.page import (
 from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.stats.testing.step_procedures import holm
-from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent
+from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,18 +200,17 @@ def _misfit(own: _Facts, group: Mapping[str, _Facts]) -> str:
         return "no shape has two seeds of two configurations"
     for what, least in (("design", 1), ("configurations", 2), ("shapes", 1)):
         if len(_shared(group, what) & own[what]) < least:
-            return f"{what} {_few(own[what])} instead of {_few(_shared(group, what))}"
+            has, others = (some_of(sorted(names)) for names in (own[what], _shared(group, what)))
+            return f"{what} {has} instead of {others}"
     # Proper subsets: equal timings are a copy, which the last check names.
     parts = {name for name, other in group.items() if other["timings"] < own["merged"]}
     wholes = {name for name, other in group.items() if own["timings"] < other["merged"]}
     if parts or wholes:
-        return f"{'merged from' if parts else 'part of'} {_few(parts or wholes)}; a run counts once"
+        return (
+            f"{'merged from' if parts else 'part of'} {some_of(sorted(parts or wholes))}; a run counts once"
+        )
     same = any(own["timings"] == other["timings"] for other in group.values())
     return "the same timings as another" if same else ""
-
-
-def _few(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:3]) + ", ..." * (len(names) > 3)
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:

@@ -133,8 +133,7 @@ def _caveats(timed: Timed, freedom: int, pattern: Pattern | None) -> Iterator[st
             "not tested."
         )
     if timed.gaps:
-        are = "is" if timed.gaps == 1 else "are"
-        yield f"{count(timed.gaps, 'timing')} {are} missing between others, which count as consecutive."
+        yield f"{count(timed.gaps, 'timing')} missing between others, which count as consecutive."
     if different == 1:
         yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
     elif different <= n / 2:
