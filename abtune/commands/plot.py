@@ -70,8 +70,8 @@ def plot(
     import abtune
     from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.compare.settings import candidates_judged
+    from abtune.files import check_place
     from abtune.report.figures.figure import require_matplotlib, save_figure
-    from abtune.report.report_files import check_place
     from abtune.text import count
 
     _check(FIGURES[kind])

@@ -15,6 +15,7 @@ import click
 
 from abtune.commands.common.options import DEFAULT_DATASET, FIGURE_SUFFIXES, Registered
 from abtune.errors import DatasetError, InputError, StoreError
+from abtune.files import check_place, is_netcdf, write_bytes
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
 from abtune.text import count, one_line, printable, shell_path
 
@@ -82,8 +83,6 @@ class Destination:
 
     def check(self, inputs: Iterable[str] = ()) -> None:
         """Refuse a file that is a dataset or one of the inputs; called before anything is computed."""
-        from abtune.report.report_files import check_place
-
         names = tuple(inputs)
         for path, _ in self.files:
             check_place(path, names)
@@ -91,7 +90,6 @@ class Destination:
     def write(self, *sections: Section) -> None:
         """Print a report of some sections, or write it into the files."""
         from abtune.report.page import Report
-        from abtune.report.report_files import write_bytes
 
         report = Report(sections=sections)
         if not self.files:
@@ -212,7 +210,6 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     """Write a dataset to a place that is free or may be overwritten, and print what it holds."""
     from abtune.dataset.netcdf import place_for, save_dataset
     from abtune.dataset.schema import labels_of
-    from abtune.files import is_netcdf
 
     target = place_for(out)
     if target.exists() and not overwrite:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.errors import StoreError, missing_package
-from abtune.report.report_files import write_bytes
+from abtune.files import write_bytes
 from abtune.report.text.labels import fit_labels
 from abtune.text import printable
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import StoreError
-from abtune.report.report_files import write_bytes
+from abtune.files import write_bytes
 
 
 def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
