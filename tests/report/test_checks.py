@@ -15,7 +15,7 @@ from report_builders import NAN, make_analysis, make_comparison, typical_analysi
 import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.errors import InputError
-from abtune.report.formats.checks import render_github, render_junit
+from abtune.report.formats.machine import render_github, render_junit
 from abtune.report.page import Section
 from abtune.report.summary import analysis_report
 from abtune.text import printable

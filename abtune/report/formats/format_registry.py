@@ -44,8 +44,8 @@ FORMATS = {
         Format(name="json", suffixes=(".json",), function=f"{_HOME}.machine:render_json"),
         Format(name="csv", suffixes=(".csv",), function=f"{_HOME}.machine:render_csv"),
         Format(name="latex", suffixes=(".tex",), function=f"{_HOME}.latex:render"),
-        Format(name="junit", suffixes=(".xml",), function=f"{_HOME}.checks:render_junit"),
-        Format(name="github", suffixes=(), function=f"{_HOME}.checks:render_github"),
+        Format(name="junit", suffixes=(".xml",), function=f"{_HOME}.machine:render_junit"),
+        Format(name="github", suffixes=(), function=f"{_HOME}.machine:render_github"),
         Format(name="sentence", suffixes=(), function=f"{_HOME}.machine:render_sentence"),
     )
 }

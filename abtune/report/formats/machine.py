@@ -1,4 +1,4 @@
-"""The report for programs: JSON with everything, CSV with the rows of a table.
+"""The report for programs: JSON with everything, CSV with the rows of a table, and verdicts for checks.
 
 Boosts, noise and levels are fractions, latencies are seconds, and numbers keep all their digits. A number
 that does not exist is ``null`` in JSON and empty in CSV.
@@ -11,13 +11,14 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from abtune.compare.results import Verdict
 from abtune.errors import InputError
 from abtune.report.page import Report, fields_of
-from abtune.text import listed, printable
+from abtune.text import NOTHING, limits, listed, percent_cell, printable, sentence_decimals
 from abtune.version import __version__
 
 
@@ -82,3 +83,84 @@ def _cell(value: object) -> object:
     if not isinstance(text, str):
         return plain(text)
     return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@")) else printable(text)
+
+
+# A shape that is shown to be slower is a failure in JUnit XML and an error at GitHub. One that could not be
+# judged is an error or a warning. What is not settled is skipped: neither a success nor a failure.
+# `--fail-on` does not matter.
+_OUTCOMES = {Verdict.REGRESSED: "failure", Verdict.INVALID: "error", Verdict.INCONCLUSIVE: "skipped"}
+_LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
+
+
+def render_junit(report: Report) -> str:
+    """Return a test case for each shape as JUnit XML; the class is the kind of workload.
+
+    The name of the candidate stands before it if there are several.
+    """
+    from xml.etree import ElementTree
+
+    rows = rows_of(report, "JUnit XML", needs="reason")
+    kinds = [_OUTCOMES.get(row["verdict"]) for row in rows]
+    several = _has_candidates(rows)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=printable(report.title),
+        tests=str(len(rows)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+    )
+    for row, kind in zip(rows, kinds, strict=True):
+        group = printable(row["workload"]) or "shapes"
+        group = f"{printable(row['candidate'])}.{group}" if several else group
+        case = ElementTree.SubElement(suite, "testcase", classname=group, name=printable(row["shape"]))
+        if kind:
+            ElementTree.SubElement(case, kind, message=printable(_reason(row)))
+        else:
+            ElementTree.SubElement(case, "system-out").text = printable(_reason(row))
+    ElementTree.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+
+
+def render_github(report: Report) -> str:
+    """Return the sentence as a notice, an error for each regression, a warning for each invalid shape."""
+    rows = rows_of(report, "GitHub's format", needs="reason")
+    sentences = [section.sentence for section in report.sections if not section.unasked]
+    notices = [("notice", report.title, sentence) for sentence in filter(None, sentences)]
+    several = _has_candidates(rows)
+    shapes = [
+        (
+            _LEVELS[row["verdict"]],
+            f"{row['candidate']} on {row['shape']}" if several else row["shape"],
+            _reason(row),
+        )
+        for row in rows
+        if row["verdict"] in _LEVELS
+    ]
+    return "".join(
+        f"::{level} title={_escaped(title, ':,')}::{_escaped(text)}\n"
+        for level, title, text in notices + shapes
+    )
+
+
+def _has_candidates(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the rows are about several candidates, so that a shape does not tell which."""
+    return len({row["candidate"] for row in rows}) > 1
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """Return verdict, boost and reason of a shape."""
+    decimals = sentence_decimals(row["boost_low"], row["boost_high"])
+    boost = percent_cell(row["boost"], decimals)
+    interval = limits(row["boost_low"], row["boost_high"], decimals)
+    number = "" if boost == NOTHING else f", {boost}%{'' if interval == NOTHING else f' ({interval})'}"
+    return f"{row['verdict'].words}{number}: {row['reason']}"
+
+
+def _escaped(text: str, further: str = "") -> str:
+    """Return a text in which GitHub's runner finds no command; properties escape further characters."""
+    text = printable(text)
+    # % comes first, else it would escape the escapes.
+    for character in f"%{further}":
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
