@@ -39,7 +39,7 @@ def test_json_and_markdown_are_reproducible(run: Run) -> None:
     ("arguments", "said"),
     [
         ([], "no dataset named and no abtune.nc here"),
-        (["tvm14009-rtx3080"], "no shape has three seeds per configuration"),
+        (["tvm14009-rtx3080"], "no shape has 3 seeds per configuration"),
         (["h200-pilot", "--replications", "5"], "'--replications'"),
         (["h200-pilot", "--boost", "0"], "0 is not above 0 and below 1000"),
         (["h200-pilot", "--rng-seed", "-1"], "'--rng-seed'"),

@@ -282,7 +282,7 @@ def test_datasets_without_enough_pairs_say_so(run: Run) -> None:
         assert "Whole pairs; nothing else." in words(run, "analyze", "few.nc", "--explain", shape)
     for command, said in (
         (["power", "few.nc"], "no shape has two whole pairs, so its noise is unknown; use abtune power --cv"),
-        (["calibrate", "few.nc"], "no shape has three whole pairs, so there is no noise to calibrate with"),
+        (["calibrate", "few.nc"], "no shape has 3 whole pairs, so there is no noise to calibrate with"),
         (["compare", "few.nc", "other.nc"], "no common shape has two seeds of each configuration"),
     ):
         refused = run(*command)

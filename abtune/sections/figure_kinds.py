@@ -35,7 +35,7 @@ FIGURES = {
             draw="abtune.report.figures.forest:draw_forest_beside",
             beside=True,
         ),
-        FigureKind(name="seeds", words="every seed", draw="abtune.report.figures.seeds:draw_seeds"),
+        FigureKind(name="seeds", words="every seed", draw="abtune.report.figures.forest:draw_seeds"),
         FigureKind(
             name="trials",
             words="the best so far by number of trials",

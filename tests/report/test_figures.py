@@ -19,9 +19,8 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.compare.settings import margin_ends
 from abtune.report.columns import analysis_scale
 from abtune.report.figures.figure import save_figure
-from abtune.report.figures.forest import draw_forest
+from abtune.report.figures.forest import draw_forest, draw_seeds
 from abtune.report.figures.row_figure import forest_rows
-from abtune.report.figures.seeds import draw_seeds
 from abtune.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve
 from abtune.sections.curve.curve_figures import draw_curve, draw_trials, median_so_far

@@ -133,7 +133,7 @@ def test_shapes_with_few_seeds_are_left_out() -> None:
         ("shape1", "mainline"),
         ("shape1", "async"),
     ]
-    with pytest.raises(InputError, match="no shape has three seeds per configuration"):
+    with pytest.raises(InputError, match="no shape has 3 seeds per configuration"):
         calibrated(make_sweep([0.0, 0.0], n=2))
 
 

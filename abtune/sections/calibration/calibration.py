@@ -162,9 +162,8 @@ def _calibrate(
     fewest = max(_FEWEST, settings.estimand.fewest_seeds)
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):
-        number = "three" if fewest == _FEWEST else fewest
-        three = "three whole pairs" if settings.paired else f"{number} seeds per configuration"
-        raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
+        wanted = f"{fewest} {'whole pairs' if settings.paired else 'seeds per configuration'}"
+        raise InputError(f"no shape has {wanted}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
     simulation = Simulation(

@@ -11,9 +11,8 @@ import numpy as np
 
 from abtune.compare.results import Analysis
 from abtune.report.columns import shape_interval
-from abtune.report.figures.forest import draw_row
+from abtune.report.figures.forest import draw_row, draw_sides, name_sides
 from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
-from abtune.report.figures.seeds import draw_sides, name_sides
 from abtune.report.page import (
     SHAPE,
     Bullets,
@@ -40,7 +39,7 @@ from abtune.sections.same_schedule.same_schedule import (
     effects,
 )
 from abtune.sections.section_registry import Context
-from abtune.text import NOTHING, limit_cell, percent_cell, plain_percent
+from abtune.text import limits, percent_cell, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,7 +118,7 @@ def _directions(found: SameSchedule) -> Grid:
         "schedules of",
         [side.origin for side in sides],
         column("effect %", [percent_cell(side.effect, 1) for side in sides]),
-        column(f"{plain_percent(found.level)} interval", [_bounds(side) for side in sides]),
+        column(f"{plain_percent(found.level)} interval", map(_interval, sides)),
         Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
         column("shapes faster", positive, gives_way=1),
         column("schedules", [str(side.schedules) for side in sides], gives_way=2),
@@ -144,8 +143,12 @@ def _shapes(found: SameSchedule) -> Grid:
 
 def _side_columns(origin: str, sides: list[Direction], gives_way: int) -> Iterator[Column]:
     yield column(f"{origin}'s %", [percent_cell(side.effect, 1) for side in sides])
-    yield column("interval", [_bounds(side) for side in sides], gives_way=7 - gives_way)
+    yield column("interval", map(_interval, sides), gives_way=7 - gives_way)
     yield column("fit", [f"{side.fitting}/{side.tried}" for side in sides], gives_way=gives_way)
+
+
+def _interval(side: Direction) -> str:
+    return limits(side.low, side.high, 0)
 
 
 def _explain(found: SameSchedule) -> str:
@@ -157,12 +160,6 @@ def _explain(found: SameSchedule) -> str:
         f"lie within {plain_percent(found.tolerance)}. {Reading.MIXED}: gains and losses beyond "
         "the noise of measuring. Readings are corrected over the shapes (Holm)."
     )
-
-
-def _bounds(side: Direction) -> str:
-    if math.isnan(side.low):
-        return NOTHING
-    return f"{limit_cell(side.low, 0)} to {limit_cell(side.high, 0)}"
 
 
 _ROW = 0.34  # inch
