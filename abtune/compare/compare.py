@@ -22,13 +22,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
-from abtune.samples import (
-    Samples,
-    extract_both,
-    keep_best,
-    two_sample,
-    what_varies,
-)
+from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap_t import Tails

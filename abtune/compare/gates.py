@@ -125,15 +125,21 @@ def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
             passed=side.n >= fewest,
             otherwise=ONE_RUN if lone else few if side.n else none,
         )
+    trials = row.baseline.trials
+    fate = f"failed or {found_nothing(trials)}" if trials else "failed"
+    most_lost = [
+        f"Most runs of {side.config} {fate}: {side.lost} of {side.n + side.lost}."
+        for side in row.sides
+        if side.lost > side.n
+    ]
     yield Gate(
         of=Rule.ANY,
-        asks="at most half of the runs of a configuration failed"
-        + (f" or {found_nothing(row.baseline.trials)}" if row.baseline.trials else ""),
+        asks=f"at most half of the runs of a configuration {fate}",
         found=", ".join(
             f"{side.config} {side.lost} of {count(side.n + side.lost, 'run')}" for side in row.sides
         ),
-        passed=all(side.lost <= side.n for side in row.sides),
-        otherwise=next((_mostly_lost(side) for side in row.sides if side.lost > side.n), ""),
+        passed=not most_lost,
+        otherwise=" ".join(most_lost[:1]),
     )
 
 
@@ -328,10 +334,3 @@ def _fate(side: Side) -> str:
             f"{count(side.untimed, 'complete run')} {'has' if side.untimed == 1 else 'have'} none yet"
         )
     return f": {' and '.join(fates)}" if fates else ""
-
-
-def _mostly_lost(side: Side) -> str:
-    fates = ["failed"] if side.failed or not side.found_nothing else []
-    if side.found_nothing:
-        fates.append(found_nothing(side.trials))
-    return f"Most runs of {side.config} {' or '.join(fates)}: {side.lost} of {side.n + side.lost}."

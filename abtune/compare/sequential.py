@@ -96,7 +96,7 @@ def _about_looks(
     looks: Sequence[Look], dropped: Sequence[Look], all_have: int, settings: Settings
 ) -> Iterator[str]:
     """Yield how the design chose the seeds of each shape, and what that does to the boosts."""
-    unit = "pairs" if settings.paired else "seeds"
+    unit = f"{settings.unit}s"
     yield (
         f"{unit.capitalize()} were added until a shape was settled. "
         f"Looks at {listed(str(look.seeds) for look in looks)} {unit} "
@@ -131,7 +131,7 @@ def _at_look(row: Comparison, look: Look, settings: Settings, *, dropped: bool) 
     """Return a row whose reason says when it was decided, and whether for lack of promise."""
     if row.verdict is Verdict.INVALID:
         return row
-    reason, unit = row.reason, "pairs" if settings.paired else "seeds"
+    reason, unit = row.reason, f"{settings.unit}s"
     if dropped:
         bound = next(gate.otherwise for gate in row.gates if gate.of is Rule.NOT_SLOWER)
         reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {unit}. {bound}"

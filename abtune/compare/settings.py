@@ -120,6 +120,11 @@ class Settings:
         return CORRECTIONS[self.correction]
 
     @property
+    def unit(self) -> str:
+        """What a sample consists of, in words."""
+        return "pair" if self.paired else "seed"
+
+    @property
     def alpha(self) -> float:
         """Family-wise level of this candidate's tests; several candidates share the level equally."""
         alpha = alpha_of(self.level) if self.look_alpha is None else self.look_alpha

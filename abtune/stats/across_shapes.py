@@ -217,6 +217,5 @@ def _rank_sums(n: int) -> Floats:
     share = np.ones(1)
     for rank in range(1, n + 1):
         # A rank is in the sum or not, each with probability 1/2: a convolution for each rank.
-        moved = np.zeros(rank)
-        share = (np.concatenate([share, moved]) + np.concatenate([moved, share])) / 2
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
     return share

@@ -78,7 +78,7 @@ def test_a_run_in_which_nothing_ran_has_found_nothing_and_did_not_fail() -> None
 @pytest.mark.parametrize(
     ("late", "failed", "reason"),
     [
-        (3, 0, "Most runs of async found nothing within 1 trial: 3 of 5."),
+        (3, 0, "Most runs of async failed or found nothing within 1 trial: 3 of 5."),
         (2, 1, "Most runs of async failed or found nothing within 1 trial: 3 of 5."),
         (5, 0, "There is no timing of async: 5 runs found nothing within 1 trial."),
         (3, 2, "There is no timing of async: 2 runs failed and 3 runs found nothing within 1 trial."),

@@ -84,10 +84,8 @@ def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
     share = special.betaincinv(half[:, 0], half[:, 1], (_SHARES + 1) / 2)
     size = 2 * special.gammaincinv(half.sum(axis=1), (_SIZES + 1) / 2)
     position = position.ravel()
-    return (
-        share[position].reshape(*n_first.shape, len(_SHARES)),
-        size[position].reshape(*n_first.shape, len(_SIZES)),
-    )
+    shape = (*n_first.shape, -1)
+    return share[position].reshape(shape), size[position].reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
