@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,11 @@ class Samples:
     paired: bool = False  # whether a seed is a pair with that of the other side; then all are whole pairs
 
 
-def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Samples, Samples]:
+# Baseline and candidate.
+Sides: TypeAlias = tuple[Samples, Samples]
+
+
+def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     """Return the samples of two configurations; of a shared design, only of whole pairs."""
     sides = extract(dataset, baseline), extract(dataset, candidate)
     if not is_paired(dataset):
@@ -145,7 +150,7 @@ def change_of(before: Samples, after: Samples) -> Samples:
     return replace(before, value=after.value - before.value, floor=before.floor + after.floor)
 
 
-def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
+def keep_best(sides: Sides, estimand: Estimand) -> Sides:
     """Return both sides with the pseudo-values of the best of k in place of the seeds' values."""
     k = estimand.searches
     if k == 1:
@@ -160,7 +165,7 @@ def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Sampl
     return kept(sides[0]), kept(sides[1])
 
 
-def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples]:
+def what_varies(baseline: Samples, candidate: Samples) -> Sides:
     """Return the samples whose noise a boost has: both sides, or of pairs the differences and zeros."""
     if not baseline.paired:
         return baseline, candidate

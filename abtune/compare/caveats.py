@@ -15,7 +15,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus, labels_of, runs_of
-from abtune.samples import Samples, count_trials, two_sample, what_varies
+from abtune.samples import Samples, Sides, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.splits import is_exact
@@ -116,7 +116,7 @@ def of_methods(interval: Interval, welch: Interval, shape: int, *, paired: bool)
         yield f"{name}, {low} to {high}, {says} zero, unlike this one."
 
 
-def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settings: Settings) -> list[str]:
+def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> list[str]:
     """Return caveats about the whole design, each once."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
@@ -254,7 +254,7 @@ def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str
         )
 
 
-def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
+def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     """Yield a caveat if one side is more skewed than the other, or the differences of pairs are skewed."""
     samples = two_sample(*sides)
     faster, slower = misled(samples)
@@ -359,7 +359,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
         )
 
 
-def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
+def _about_neighbours(sides: Sides, settings: Settings) -> Iterator[str]:
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
     # Of pairs, the differences: what both runs of a pair share cancels.
     series = np.concatenate([side.value for side in what_varies(*sides)])
@@ -371,7 +371,7 @@ def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Ite
         )
 
 
-def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
+def _about_measurement(sides: Sides) -> Iterator[str]:
     if not any((side.floor >= 0).any() for side in sides):
         yield "Each seed was timed once, so the noise of measuring is unknown."
 

@@ -157,15 +157,11 @@ def make_sentence(
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(caveat.startswith(DEPENDENT) for caveat in told):
         parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow.")
-    return " ".join([*parts, *_without(rows)])
-
-
-def _without(rows: Sequence[Comparison]) -> Iterator[str]:
-    """Yield which shapes have no verdict: the candidate may be unable to run them at all."""
-    without = [row for row in rows if row.verdict is Verdict.INVALID]
-    if without:
-        some = len(without) > 1
-        yield _no_verdict(f"{len(without)} of {len(rows)} shapes" if some else without[0].shape, without)
+    # The candidate may be unable to run some shapes at all.
+    if without := [row for row in rows if row.verdict is Verdict.INVALID]:
+        some = f"{len(without)} of {len(rows)} shapes"
+        parts.append(_no_verdict(some if len(without) > 1 else without[0].shape, without))
+    return " ".join(parts)
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:

@@ -22,7 +22,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
-from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
+from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap_t import Tails
@@ -195,8 +195,8 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
 def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     sides = keep_best(runs, settings.estimand)
-    statistics = compute(*sides, settings)
-    plan = design_power(*sides, settings, statistics.tests)
+    statistics = compute(sides, settings)
+    plan = design_power(sides, settings, statistics.tests)
     evidence = tuple(_evidence(dataset, runs, statistics, plan))
     worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(
@@ -237,7 +237,7 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     ``known`` are the tails of the other shapes, which then are not drawn anew.
     """
     runs = extract_both(dataset, settings.baseline, settings.candidate)
-    statistics = compute(*keep_best(runs, settings.estimand), settings, known=known)
+    statistics = compute(keep_best(runs, settings.estimand), settings, known=known)
     evidence = tuple(_evidence(dataset, runs, statistics, None))  # no verdict depends on the plan
     worst = find_worst(statistics.one_sided, evidence, settings)
     return judge(evidence[index], settings, worst).verdict
@@ -271,10 +271,7 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 
 
 def _evidence(
-    dataset: xr.Dataset,
-    sides: tuple[Samples, Samples],
-    statistics: Statistics,
-    plan: tuple[Floats, int] | None,
+    dataset: xr.Dataset, sides: Sides, statistics: Statistics, plan: tuple[Floats, int] | None
 ) -> Iterator[Evidence]:
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
@@ -303,7 +300,7 @@ def _evidence(
         )
 
 
-def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: int) -> Iterator[str]:
+def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[str]:
     for side in sides:
         yield from caveats.of_side(side, index)
     if sides[0].paired:

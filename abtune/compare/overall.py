@@ -17,7 +17,7 @@ import numpy as np
 from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, OfKind, Overall, Weighted, Without
 from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
-from abtune.samples import Samples, keep_best, two_sample
+from abtune.samples import Samples, Sides, keep_best, two_sample
 from abtune.stats.across_shapes import heterogeneity, placements
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, standard_error
@@ -43,10 +43,7 @@ LIKE_THESE = "expected for other shapes of this kind (wider, because shapes diff
 
 
 def overall(
-    runs: tuple[Samples, Samples],
-    sides: tuple[Samples, Samples],
-    workloads: Mapping[str, str],
-    settings: Settings,
+    runs: Sides, sides: Sides, workloads: Mapping[str, str], settings: Settings
 ) -> tuple[Overall, tuple[str, ...]]:
     """Return the summary of all shapes and what weakens it; ``sides`` are the runs or the best of k."""
     shapes, level = tuple(workloads), settings.level
@@ -119,7 +116,7 @@ def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
     return half_width(both_variances(samples, weight), level) + float(weight @ samples.rounding)
 
 
-def _best_of(runs: tuple[Samples, Samples], used: Booleans, level: float) -> Iterator[Aggregate]:
+def _best_of(runs: Sides, used: Booleans, level: float) -> Iterator[Aggregate]:
     """Yield the mean boost if each shape is tuned k times and the best is kept."""
     for best in _BEST_OF:
         if not used.any() or min(side.n[used].min() for side in runs) < best.fewest_seeds:
@@ -198,9 +195,7 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _program_time(
-    sides: tuple[Samples, Samples], shapes: tuple[str, ...], weights: Weights, level: float
-) -> Weighted:
+def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level: float) -> Weighted:
     """Return the boost of the summed time of all calls of a program."""
     # T = sum w L with the geometric mean latencies L; d log T = sum (w L/T) d log L. So the error of log T is
     # that of a weighted sum of mean logs, summed within each seed first.

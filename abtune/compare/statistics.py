@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.compare.settings import Settings
-from abtune.samples import Samples, two_sample, what_varies
+from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
@@ -36,16 +36,14 @@ class Statistics:
     at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
-def compute(
-    baseline: Samples, candidate: Samples, settings: Settings, *, known: Tails | None = None
-) -> Statistics:
+def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> Statistics:
     """Return every number of a verdict, for all shapes at once.
 
     ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled.
     """
     # Tests, interval and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples, estimand = two_sample(baseline, candidate), settings.estimand
+    samples, estimand = two_sample(*sides), settings.estimand
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     # Medians have no Welch interval to be held against theirs.
@@ -100,9 +98,7 @@ def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
     return t_interval(estimate, level=1 - (1 - level) / shapes)
 
 
-def design_power(
-    baseline: Samples, candidate: Samples, settings: Settings, tests: Tests
-) -> tuple[Floats, int]:
+def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:
     """Return the boosts that this design detects, and the fewest seeds with which any can be.
 
     The boosts are detected with 80 % power, correction included; infinite if none can be, NaN if unknown or
@@ -110,15 +106,14 @@ def design_power(
     With fewer seeds per configuration no p-value passes the correction by itself. The noise is that of
     :func:`lent_noise`.
     """
-    first, second = map(lent_noise, what_varies(baseline, candidate))
-    requirement = _requirement(settings, tests.count)
-    detectable = detectable_boost((baseline.n, candidate.n), (first, second), requirement)
+    first, second = map(lent_noise, what_varies(*sides))
+    requirement, n = _requirement(settings, tests.count), (sides[0].n, sides[1].n)
+    detectable = detectable_boost(n, (first, second), requirement)
     fewest = fewest_seeds(smallest=resolution(settings, tests.count), paired=settings.paired)
     if settings.estimand.searches > 1:  # the plans are those of a t-test, which finds more
         detectable = np.full_like(detectable, np.nan)
-    later = _pass_later(np.isinf(detectable), (baseline.n, candidate.n), settings, tests)
-    detectable = np.where(later, np.nan, detectable)
-    return detectable, max(fewest, settings.estimand.fewest_seeds)
+    later = _pass_later(np.isinf(detectable), n, settings, tests)
+    return np.where(later, np.nan, detectable), max(fewest, settings.estimand.fewest_seeds)
 
 
 def _pass_later(
@@ -137,11 +132,9 @@ def _pass_later(
     return found
 
 
-def seeds_to_find(
-    boost: npt.ArrayLike, baseline: Samples, candidate: Samples, settings: Settings, *, tests: int
-) -> Integers:
+def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tests: int) -> Integers:
     """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
-    first, second = map(lent_noise, what_varies(baseline, candidate))
+    first, second = map(lent_noise, what_varies(*sides))
     return seeds_needed(boost, (first, second), _requirement(settings, tests))
 
 

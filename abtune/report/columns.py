@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict
+from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict, Weighted
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (
@@ -38,7 +38,7 @@ def shape_interval(row: Comparison) -> Interval:
     )
 
 
-def overall_interval(line: Aggregate) -> Interval:
+def overall_interval(line: Aggregate | Weighted) -> Interval:
     """Return a boost over shapes as it is drawn."""
     return Interval(low=line.boost_low, value=line.boost, high=line.boost_high, tone=OVERALL)
 

@@ -18,7 +18,7 @@ from abtune.errors import InputError
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import Sample, gate_sentences, sample_of, sample_parts
-from abtune.samples import Samples, extract_both, keep_best, two_sample
+from abtune.samples import Sides, extract_both, keep_best, two_sample
 from abtune.sections.section_registry import Context
 from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
@@ -138,7 +138,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
     )
 
 
-def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Iterator[PairBoost]:
+def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
     """Yield the boosts of whole pairs, the smallest first."""
     difference = sides[0].value[index] - sides[1].value[index]
     for at in np.argsort(difference)[: sides[0].n[index]]:
@@ -191,7 +191,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row("equivalence", tests, "p_equivalence", judges=True)
 
 
-def _without_each(analysis: Analysis, sides: tuple[Samples, Samples], index: int) -> Iterator[WithoutSeed]:
+def _without_each(analysis: Analysis, sides: Sides, index: int) -> Iterator[WithoutSeed]:
     """Yield the seeds of a shape whose absence changes its verdict."""
     # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
     dataset, settings = analysis.analysed, replace(analysis.settings, weights=None)
@@ -205,7 +205,7 @@ def _without_each(analysis: Analysis, sides: tuple[Samples, Samples], index: int
     if not has_looks:
         # The resamples of the other shapes: without any run of this shape, its own are not among them.
         rest = extract_both(without(), settings.baseline, settings.candidate)
-        others = compute(*keep_best(rest, settings.estimand), settings).tails
+        others = compute(keep_best(rest, settings.estimand), settings).tails
     configs = labels_of(dataset, "config")
     for side in sides[:1] if settings.paired else sides:
         for number in np.flatnonzero(~np.isnan(side.value[index])).tolist():
@@ -226,7 +226,7 @@ def _may_leave_out(row: Comparison, fewest: int) -> bool:
     return row.verdict is not Verdict.INVALID and max(n) <= _MOST_SEEDS and not 2 < fewest == min(n)
 
 
-def _seeds_for_estimate(analysis: Analysis, sides: tuple[Samples, Samples], index: int) -> int:
+def _seeds_for_estimate(analysis: Analysis, sides: Sides, index: int) -> int:
     """Return the seeds per side that find the estimated boost; 0 if unknown."""
     row, settings = analysis.comparisons[index], analysis.settings
     boost = row.boost
@@ -238,7 +238,7 @@ def _seeds_for_estimate(analysis: Analysis, sides: tuple[Samples, Samples], inde
         boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
         if boost <= 0:
             return 0
-    return int(seeds_to_find(boost, *sides, settings, tests=max(analysis.tested, 1))[index])
+    return int(seeds_to_find(boost, sides, settings, tests=max(analysis.tested, 1))[index])
 
 
 def explain_section(context: Context) -> Section:

@@ -17,7 +17,7 @@ from abtune.report.columns import (
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
-from abtune.text import count, microseconds, p_value, percent_cell, some_of
+from abtune.text import count, microseconds, p_value, percent_cell
 
 _MEANING = (
     "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds. "
@@ -26,6 +26,7 @@ _MEANING = (
     "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
     "program, each shape's geometric mean latency times its calls."
 )
+_FEW = 3
 
 
 def overall_section(context: Context) -> Section:
@@ -58,10 +59,7 @@ def _boosts(analysis: Analysis) -> Grid:
     for k, line in enumerate(overall.best_of, start=2):
         rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:
-        time = overall.weighted
-        rows[f"time of {time.name}"] = Interval(
-            low=time.boost_low, value=time.boost, high=time.boost_high, tone=OVERALL
-        )
+        rows[f"time of {overall.weighted.name}"] = overall_interval(overall.weighted)
     if overall.leave_one_out is not None:
         for end in (overall.leave_one_out.low, overall.leave_one_out.high):
             rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
@@ -102,7 +100,8 @@ def _program(time: Weighted) -> Iterator[str]:
         "calls."
     )
     if time.left_out:
+        named = f": {', '.join(time.left_out)}" if len(time.left_out) <= _FEW else ""
         left_out = count(len(time.left_out), "shape")
-        yield f"{left_out} of {time.name} without timings on both sides, left out: {some_of(time.left_out)}."
+        yield f"{left_out} of {time.name} without timings on both sides, left out{named}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."
