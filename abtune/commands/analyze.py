@@ -212,16 +212,14 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:
     """Return the exit code, and say on the standard error which gate is hit, and why."""
-    hits = [
-        (analysis.candidate, line)
-        for analysis in analyses
-        for gate in dict.fromkeys(fail_on)
-        if (line := _hit(analysis, gate))
-    ]
-    lines = [line if len(analyses) == 1 else f"{line} ({candidate})" for candidate, line in hits]
-    for line in lines:
-        remark(f"abtune: --fail-on {line}")
-    return 1 if lines else 0
+    code = 0
+    for analysis in analyses:
+        which = f" ({analysis.candidate})" if len(analyses) > 1 else ""
+        for gate in dict.fromkeys(fail_on):
+            if hit := _hit(analysis, gate):
+                code = 1
+                remark(f"abtune: --fail-on {hit}{which}")
+    return code
 
 
 def _hit(analysis: Analysis, gate: str | float) -> str:

@@ -435,4 +435,4 @@ def test_counts_of_few_seeds_have_a_caveat(seeds: int) -> None:
 def test_few_seeds_against_many_say_what_else_errs() -> None:
     """The coverage that is quoted is that of normal noise; equivalence and counts err, too."""
     caveats = abtune.analyze(make_sweep(np.zeros(6), n=3, m=40, noise=0.06)).caveats
-    assert any("With normal noise" in c and "88% of cases" in c and "counts of shapes" in c for c in caveats)
+    assert any("normal noise" in c and "88% of cases" in c and "too many shapes" in c for c in caveats)

@@ -23,7 +23,7 @@ from abtune.report.figures.forest import draw_forest, draw_seeds
 from abtune.report.figures.row_figure import forest_rows
 from abtune.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve
-from abtune.sections.curve.curve_figures import draw_curve, draw_trials, median_so_far
+from abtune.sections.curve.curve_figures import draw_curve, draw_trials, quartiles_so_far
 from abtune.text import microseconds
 
 if TYPE_CHECKING:
@@ -408,18 +408,20 @@ def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
 
 def test_a_search_that_has_found_nothing_counts_as_slowest() -> None:
     """The median exists once more than half of the searches have found something."""
-    found = median_so_far(np.array([[NAN, 3.0, 3.0], [NAN, NAN, 2.0], [1.0, 1.0, 1.0], [NAN, NAN, NAN]]))
+    _, found, _ = quartiles_so_far(
+        np.array([[NAN, 3.0, 3.0], [NAN, NAN, 2.0], [1.0, 1.0, 1.0], [NAN, NAN, NAN]])
+    )
     assert math.isnan(found[0])
     assert list(found[1:]) == [3.0, 2.0]
-    assert np.isnan(median_so_far(np.full((2, 3), NAN))).all()
+    assert np.isnan(quartiles_so_far(np.full((2, 3), NAN))).all()
 
 
 def test_a_search_that_never_finds_anything_counts_as_slowest() -> None:
     """Two that found something are not the median of five; one that was not made does not count."""
     best = np.full((6, 2), math.inf)
     best[0], best[1], best[5] = 1.0, 2.0, NAN
-    assert np.isnan(median_so_far(best)).all()
-    assert list(median_so_far(best[[0, 1, 2, 5]])) == [2.0, 2.0]
+    assert np.isnan(quartiles_so_far(best)[1]).all()
+    assert list(quartiles_so_far(best[[0, 1, 2, 5]])[1]) == [2.0, 2.0]
 
 
 def test_shapes_without_histories_have_a_panel() -> None:

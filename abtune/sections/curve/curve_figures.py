@@ -106,11 +106,9 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)
-    for axis, row, title, sides, found in zip(
-        axes, rows, titles, speeds, zip(baseline, candidate, strict=True), strict=True
-    ):
+    for axis, row, title, sides, *found in zip(axes, rows, titles, speeds, baseline, candidate, strict=True):
         axis.set_title(title, fontsize=8, color=VERDICT_COLOURS[row.verdict])
-        _draw_panel(axis, sides, any(len(_searches(side)) for side in found), first)
+        _draw_panel(axis, sides, not np.isnan(found).all(), first)
         axis.set_ylim(bottom, top)
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter("{x:g}")
@@ -137,41 +135,31 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
 
 def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats, Floats]]:
     """Return the searches, the median and the middle half of each side as speeds; NaN where there is none."""
-    medians = [median_so_far(side) for side in sides]
-    ends = [medians[0][-1], medians[1][-1], *(side[:, -1].min(initial=np.inf) for side in map(_known, sides))]
+    known = [np.where(np.isfinite(side), side, np.nan) for side in sides]
+    quartiles = [quartiles_so_far(side) for side in sides]
+    ends = [*(middle[-1] for _, middle, _ in quartiles), *(side[:, -1].min(initial=np.inf) for side in known)]
     reference = next((float(end) for end in ends if np.isfinite(end)), math.nan)
     return [
-        (reference / _known(side), reference / middle, reference / _middle_half(side))
-        for side, middle in zip(sides, medians, strict=True)
+        (reference / side, reference / middle, reference / np.stack([upper, lower]))
+        for side, (upper, middle, lower) in zip(known, quartiles, strict=True)
     ]
 
 
-def _known(side: Floats) -> Floats:
-    """Return latencies without those of searches that have found nothing yet."""
-    return np.where(np.isfinite(side), side, np.nan)
+def quartiles_so_far(best: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the upper quartile, the median and the lower quartile over searches after each trial.
 
-
-def median_so_far(best: Floats) -> Floats:
-    """Return the median over searches after each trial; NaN while half of them have found nothing."""
-    made = _searches(best)
-    middle = np.median(made, axis=0) if len(made) else np.full(best.shape[1], np.nan)
-    return _known(middle)
-
-
-def _middle_half(best: Floats) -> Floats:
-    """Return the upper and the lower quartile over searches after each trial, each of one search."""
-    made = _searches(best)
-    if not len(made):
-        return np.full((2, best.shape[1]), np.nan)
-    # inverted_cdf takes the value of a search. Interpolation between a time and infinity would give NaN.
-    return np.quantile(made, (0.75, 0.25), axis=0, method="inverted_cdf")
-
-
-def _searches(best: Floats) -> Floats:
-    """Return the rows of searches, whether they found something or not; infinity stands for nothing yet."""
-    # Counted as slowest; without such searches, early medians would be too fast.
+    A search that has found nothing counts as slowest: without it, early medians would be too fast. The median
+    is NaN while half of the searches have found nothing.
+    """
     made = best[~np.isnan(best).all(axis=1)]
-    return np.where(np.isnan(made), np.inf, made)
+    if not len(made):
+        none = np.full(best.shape[1], np.nan)
+        return none, none, none
+    times = np.where(np.isnan(made), np.inf, made)
+    middle = np.median(times, axis=0)
+    # inverted_cdf takes the value of a search. Interpolation between a time and infinity would give NaN.
+    upper, lower = np.quantile(times, (0.75, 0.25), axis=0, method="inverted_cdf")
+    return upper, np.where(np.isfinite(middle), middle, np.nan), lower
 
 
 def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats, Floats]]], first: int) -> tuple[float, float]:
