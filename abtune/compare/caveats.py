@@ -380,6 +380,6 @@ def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[
     if not settings.difference_test.counts_splits or settings.estimand is Estimand.MEDIAN:
         return
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
-    split = "flip" if settings.paired else "split"
+    unit, split = settings.unit, "flip" if settings.paired else "split"
     if not all(max(n) <= MOST_COUNTED if settings.paired else is_exact(*n) for n in sizes):
-        yield f"Some shapes have too many {settings.unit}s to count all {split}s; 99,999 were drawn."
+        yield f"Some shapes have too many {unit}s to count every {split}; 99,999 random {split}s were drawn."

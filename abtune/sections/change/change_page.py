@@ -79,25 +79,27 @@ def _compared(change: Change) -> str:
 
 def _table(change: Change) -> Grid:
     rows = change.shapes
-    every: list[ShapeChange | MeanChange] = [*rows, *[change.overall] * (len(rows) > 1)]
+    # A lone shape has no row of a mean below it.
+    means = [change.overall] * (len(rows) > 1)
+    every: list[ShapeChange | MeanChange] = [*rows, *means]
+    none, blank = [NOTHING] * len(means), [""] * len(means)
     decimals = boost_decimals((row.high - row.low) / 2 for row in every)
     unit = "%" if change.quantity == "boost" else "us"
 
     def value(number: float) -> str:
         return microseconds(number) if unit == "us" else percent_cell(number, decimals)
 
-    columns = (
-        column(f"A {unit}", [*(value(row.a) for row in rows), NOTHING], gives_way=3),
-        column(f"B {unit}", [*(value(row.b) for row in rows), NOTHING], gives_way=2),
+    return table(
+        SHAPE,
+        [*(row.shape for row in rows), *[OVERALL] * len(means)],
+        column(f"A {unit}", [*(value(row.a) for row in rows), *none], gives_way=3),
+        column(f"B {unit}", [*(value(row.b) for row in rows), *none], gives_way=2),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
         interval_column([(row.low, row.high) for row in every], level=change.level, decimals=decimals),
-        column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
-        column("verdict", [*(VERDICTS[row.verdict] for row in rows), ""], kind="word"),
-        column("seeds", [*(_seeds(row, change) for row in rows), ""], gives_way=5),
+        column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *none], gives_way=4),
+        column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
+        column("seeds", [*(_seeds(row, change) for row in rows), *blank], gives_way=5),
     )
-    shown = range(len(every))
-    labels = [*(row.shape for row in rows), OVERALL]
-    return table(SHAPE, [labels[row] for row in shown], *(column.take(shown) for column in columns))
 
 
 def _seeds(row: ShapeChange, change: Change) -> str:
