@@ -90,7 +90,8 @@ def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
         (["--estimand", "median"], "there is no median of pairs, which this dataset has; use geometric-mean"),
         (
             ["--rank-test"],
-            "the Mann-Whitney test takes independent seeds, and this dataset has pairs; leave it out",
+            "the Mann-Whitney test compares single searches, not the geometric-mean of pairs, which this "
+            "dataset has; leave it out",
         ),
     ],
 )

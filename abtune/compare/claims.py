@@ -152,8 +152,7 @@ def make_sentence(
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
     mean = _over_all(overall.these_shapes, judged, settings)
-    counts = _counts(rows, claims, settings) if len(judged) > 1 else ()
-    parts = [mean, *counts]
+    parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(caveat.startswith(DEPENDENT) for caveat in told):
         parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow.")
@@ -231,8 +230,8 @@ def _bound(lone: Comparison | None, settings: Settings) -> str:
     return ""
 
 
-def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> Iterator[str]:
-    """Yield how many shapes are faster, not much slower, slower."""
+def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:
+    """Return how many shapes are faster, not much slower, slower."""
     shown = Counter(row.verdict for row in rows)
     bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
     parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
@@ -243,7 +242,7 @@ def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Setti
         parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
     parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower", len(rows)))
     text = ", ".join(parts)
-    yield f"{text[0].upper()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:

@@ -69,13 +69,9 @@ class Settings:
             raise InputError(
                 f"there is no {self.estimand} of pairs, which this dataset has; use {Estimand.GEOMETRIC_MEAN}"
             )
-        if self.paired and self.rank_test:
+        if self.rank_test and (self.paired or self.estimand.searches > 1):
             raise InputError(
-                "the Mann-Whitney test takes independent seeds, and this dataset has pairs; leave it out"
-            )
-        if self.estimand.searches > 1 and self.rank_test:
-            raise InputError(
-                "the Mann-Whitney test compares single searches, not the best of several; leave it out"
+                f"the Mann-Whitney test compares single searches, not the {self._compared}; leave it out"
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:
