@@ -294,7 +294,7 @@ def test_datasets_without_histories_are_refused() -> None:
         at_trials(make_sweep(0.1), 1)
     empty = with_histories()
     empty["trial_status"][:] = TrialStatus.NOT_RUN
-    with pytest.raises(InputError, match="no run of the dataset has a history"):
+    with pytest.raises(InputError, match="no histories of trials"):
         boost_curve(abtune.analyze(empty))
 
 

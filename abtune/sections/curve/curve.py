@@ -195,7 +195,8 @@ def _latency(log_latency: Floats) -> float:
 
 def best_so_far(dataset: xr.Dataset) -> Floats:
     """Return seconds of the best candidate after each trial, with the axes of histories; NaN for none."""
-    if "trial_latency" not in dataset or "trial_status" not in dataset:
+    recorded = "trial_latency" in dataset and "trial_status" in dataset
+    if not recorded or not (tried := _tried(dataset)).any():
         raise InputError(
             "the dataset has no histories of trials; abtune sweep keeps them, and so does abtune import "
             "of databases and logs"
@@ -204,9 +205,6 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
     ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0) & np.isfinite(times)
     complete = dataset["run_status"].values == RunStatus.COMPLETE
     best = np.fmin.accumulate(np.where(ran & complete[..., np.newaxis], times, np.nan), axis=-1)
-    tried = _tried(dataset)
-    if not tried.any():
-        raise InputError("no run of the dataset has a history of trials")
     # A file pads histories to its longest run, which may not be among the chosen ones.
     return best[..., : int(tried.max())]
 

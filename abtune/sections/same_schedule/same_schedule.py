@@ -264,11 +264,8 @@ def _unclear(one: Direction, two: Direction, effect: Floats, tolerance: float) -
 
 def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:
     """Yield in how many shapes the code is faster, and slower, each against the bias of its schedules."""
-    tests = {
-        "faster": [row.p_faster for row in directions[0]],
-        "slower": [row.p_slower for row in directions[1]],
-    }
-    for claim, p in tests.items():
+    faster, slower = [row.p_faster for row in directions[0]], [row.p_slower for row in directions[1]]
+    for claim, p in {"faster": faster, "slower": slower}.items():
         # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
         shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
