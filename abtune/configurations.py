@@ -166,17 +166,21 @@ def find_configuration(name: str) -> Configuration:
 def import_attribute(reference: str, *, here: bool = True) -> Any:
     """Import ``module:attribute``; ``here`` says whether the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
+    absent = object()
     try:
         with _working_directory_first() if here else contextlib.nullcontext():
             module = importlib.import_module(module_name)
-    # A script that is imported may exit.
-    except (Exception, SystemExit) as error:
+        found = getattr(module, attribute, absent)  # a module's own __getattr__ may raise
+    except KeyboardInterrupt:
+        raise
+    # A script that is imported may exit, or raise what is no Exception.
+    except BaseException as error:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}") from error
-    if not hasattr(module, attribute):
+    if found is absent:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
-    return getattr(module, attribute)
+    return found
 
 
 @contextlib.contextmanager

@@ -38,6 +38,10 @@ def own(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Path("wrong_configs.py").write_text("def x(:\n", encoding="utf-8")
     Path("failing_configs.py").write_text("None.absent\n", encoding="utf-8")
     Path("leaving_configs.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
+    Path("final_configs.py").write_text("raise GeneratorExit(3)\n", encoding="utf-8")
+    Path("refusing_configs.py").write_text(
+        "def __getattr__(name): raise ValueError(f'no {name}')\n", encoding="utf-8"
+    )
     Path("broken_configs.py").write_text("import absent_module\n", encoding="utf-8")
     yield
     sys.modules.pop("own_configs", None)
@@ -139,6 +143,8 @@ def test_own_configurations_are_found(own: None) -> None:
         ("wrong_configs:X", "cannot import 'wrong_configs:X': SyntaxError: "),
         ("failing_configs:X", "cannot import 'failing_configs:X': AttributeError: 'NoneType'"),
         ("leaving_configs:X", "cannot import 'leaving_configs:X': SystemExit: 3"),
+        ("final_configs:X", "cannot import 'final_configs:X': GeneratorExit: 3"),
+        ("refusing_configs:X", "cannot import 'refusing_configs:X': ValueError: no X"),
         (":X", "cannot import ':X'"),
         ("own_configs:", "module 'own_configs' has no attribute ''"),
         ("..:X", "cannot import '..:X'"),
