@@ -70,7 +70,8 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
                 remedy = "run: pip install --force-reinstall 'abtune[sweep]'"
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
             reason = str(error).removeprefix("describe_target: ").removeprefix("TargetError: ")
-            raise TargetError(reason) from None
+            remedy = "; make room there, or set TMPDIR" if "temporary directory" in reason else ""
+            raise TargetError(reason + remedy) from None
     return replace(facts, rate=rate)
 
 

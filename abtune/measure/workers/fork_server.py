@@ -43,7 +43,9 @@ main(int(descriptor), module)
 
 def allocator() -> dict[str, str]:
     """Return the environment that loads tcmalloc, with which searches are faster; empty if it is missing."""
-    library = ctypes.util.find_library("tcmalloc_minimal")
+    library = None
+    with contextlib.suppress(OSError):  # it needs a folder for temporary files, and the disk may be full
+        library = ctypes.util.find_library("tcmalloc_minimal")
     return {"LD_PRELOAD": library} if library else {}
 
 

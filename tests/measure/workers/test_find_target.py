@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import os
 from dataclasses import replace
@@ -113,6 +114,17 @@ def test_obstacles_are_one_line(monkeypatch: pytest.MonkeyPatch, spec: str, said
     assert said.removeprefix("describe_target: ") in str(caught.value)
     assert "TargetError" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_without_a_folder_for_temporary_files_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all disks are full, no process can start."""
+
+    def refuse() -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(TargetError, match=r"No usable temporary .*; make room there, or set TMPDIR$"):
+        find_target("auto")
 
 
 def test_a_tvm_that_cannot_be_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

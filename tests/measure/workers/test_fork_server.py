@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import abtune
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_main import one_line
-from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer
+from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer, allocator
 
 LONG = 60.0
 
@@ -114,6 +115,16 @@ def test_children_use_a_fast_allocator(monkeypatch: pytest.MonkeyPatch, chosen: 
         monkeypatch.delenv("LD_PRELOAD")
     with ForkServer("faulty", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
         assert slot.call("variable", "LD_PRELOAD", timeout=LONG) == loaded
+
+
+def test_no_allocator_is_found_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python looks for libraries with a temporary file, for which a full disk has no room."""
+
+    def refuse(name: str) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory")
+
+    monkeypatch.setattr("ctypes.util.find_library", refuse)
+    assert allocator() == {}
 
 
 def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
