@@ -443,7 +443,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         (["--out", "absent/abtune.nc"], "cannot write absent/abtune.nc: there is no folder absent"),
         (["--out", "."], "cannot write .: it is not a regular file"),
         (["--out", ".."], "cannot write ..: it is not a regular file"),
-        (["--out", "mine.txt"], "mine.txt is no sweep to go on with; give another --out"),
+        (["--out", "mine.txt"], "mine.txt is no sweep to go on with: not a netCDF file; give another --out"),
         (["--out", "mine.txt/abtune.nc"], "cannot write mine.txt/abtune.nc: there is no folder mine.txt"),
         (["--out", "a" * 300], "File name too long"),
         (["--sedes", "3"], "--sedes"),

@@ -114,7 +114,10 @@ class Store:
             try:
                 return {"format": FORMAT, **identity_from_dataset(open_dataset(self.dataset))}
             except DatasetError as error:
-                raise StoreError(f"{self.dataset} is no sweep to go on with; give another --out") from error
+                reason = str(error).removeprefix(f"{self.dataset}: ").partition(";")[0]
+                raise StoreError(
+                    f"{self.dataset} is no sweep to go on with: {reason}; give another --out"
+                ) from error
         if not self.has_work:
             return None
         if self.description.exists():

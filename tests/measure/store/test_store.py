@@ -187,7 +187,9 @@ def test_the_lock_is_released_after_an_error(store: Store, plan: Plan) -> None:
 def test_a_dataset_of_another_origin_is_left_alone(store: Store, plan: Plan) -> None:
     """A file that is not a sweep's dataset stays as it is, and nothing is put beside it."""
     store.dataset.write_bytes(b"mine")
-    with pytest.raises(StoreError, match="is no sweep to go on with; give another --out"):
+    with pytest.raises(
+        StoreError, match=r"is no sweep to go on with: not a netCDF file, or damaged .*; give"
+    ):
         store.opened(plan, ABOUT).__enter__()
     assert store.dataset.read_bytes() == b"mine"
     assert [path.name for path in store.dataset.parent.iterdir()] == ["abtune.nc"]
@@ -201,7 +203,9 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
     mine = abtune.make_dataset([[[1.0, 2.0], [1.0, 2.0]]], shapes=["a"], configs=["old", "new"])
     abtune.save_dataset(mine, store.dataset)
     before = store.dataset.read_bytes()
-    with pytest.raises(StoreError, match="is no sweep to go on with; give another --out"):
+    with pytest.raises(
+        StoreError, match=r"go on with: the dataset does not say how it was made .*; give another --out"
+    ):
         store.opened(plan, ABOUT).__enter__()
     assert store.dataset.read_bytes() == before
 
