@@ -161,5 +161,5 @@ def _changed(path: Path) -> float:
     """Return when a file was last written; a file that has just gone counts as old."""
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:
+    except OSError:  # also where its folder has become a file
         return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -105,6 +106,16 @@ def test_a_search_that_goes_on_is_counted_anew(kept: Store, plan: Plan) -> None:
 def test_where_no_sweep_is_it_says_so(store: Store) -> None:
     with pytest.raises(StoreError, match="no sweep is at work on"):
         read_state(store)
+
+
+def test_a_folder_of_runs_that_became_a_file_is_read(store: Store, plan: Plan) -> None:
+    """The runs then come out of the dataset, and none counts as new."""
+    with store.opened(plan, ABOUT | {"device": "a device", "tvm_version": "0.27"}):
+        store.save_record(make_record(plan.runs[0]))
+        store.save_dataset(store.to_dataset(plan))
+    shutil.rmtree(store.folder / "runs")
+    (store.folder / "runs").touch()
+    assert math.isnan(read_state(store).seconds_left)
 
 
 def test_files_of_an_earlier_version_have_no_plan(kept: Store) -> None:
