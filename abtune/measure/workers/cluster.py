@@ -70,7 +70,7 @@ async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, 
         client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
         try:
             await client
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError, TypeError) as error:  # the last one without the keys of tls://
             await client.close()
             raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
         async with client:

@@ -532,7 +532,7 @@ def test_a_process_that_is_killed_while_the_machine_is_checked_costs_nothing(
 def test_no_scheduler_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address at which no scheduler answers is refused by name."""
     monkeypatch.setattr("abtune.measure.workers.cluster.CONNECT_TIMEOUT", 0.2)
-    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+    for address in ("tcp://127.0.0.1:9", "tls://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(TargetError, match=f"no dask scheduler answers at '{address}'"):
             run_sweep(small_plan(), store, scheduler=address)
     assert not store.dataset.exists()
