@@ -50,16 +50,18 @@ ANALYSING = [
     ("datasets",),
     ("sweep", "--help"),
     ("measure", "--help"),
-    *(("analyze", PILOT, "--format", name) for name in FORMATS),
-    *(
-        ("analyze", PILOT, "--section", name)
-        for name in sorted({"noise", "overall", "winners"} & set(SECTIONS))
+    # One command writes all formats that a file name chooses, and another one prints one of the others.
+    ("analyze", PILOT, *(f"--output=r{suffix}" for form in FORMATS.values() for suffix in form.suffixes[:1])),
+    *(("analyze", PILOT, "--format", form.name) for form in FORMATS.values() if not form.suffixes),
+    (
+        "analyze",
+        PILOT,
+        "--section",
+        ",".join({"report", "noise", "overall", "winners", "curve"} & {*SECTIONS}),
     ),
     ("analyze", PILOT, "--explain", "M=512_*"),
-    ("analyze", PILOT, "--section", "report,curve"),
     ("analyze", "h200-tvm14009", "--section", "report,same-schedule"),
     ("analyze", TABLE, "--section", "report,single-run"),
-    ("analyze", PILOT, "--output", "report.html"),
     ("power", PILOT, "--shapes", "29"),
     ("calibrate", PILOT, "--replications", "100"),
     ("compare", PILOT, "h200-deep"),

@@ -213,7 +213,9 @@ class Store:
 
     def about(self) -> dict[str, Any]:
         """Return the identity of the sweep, and the facts that it recorded about itself."""
-        return read_json(self.description, _about, "remove its folder to begin anew")
+        # Without a description, the dataset has the settings of the runs.
+        remedy = "remove it to go on" if self.dataset.exists() else "remove its folder to begin anew"
+        return read_json(self.description, _about, remedy)
 
     def save_about(self, content: Mapping[str, Any]) -> None:
         """Write the identity of the sweep, and the facts about it."""

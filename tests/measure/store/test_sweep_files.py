@@ -300,3 +300,14 @@ def test_a_damaged_description_is_one_line(kept: Store, plan: Plan, damage: byte
     (kept.folder / "sweep.json").write_bytes(damage)
     with pytest.raises(StoreError, match=r"sweep\.json"), kept.opened(plan, ABOUT):
         raise AssertionError("opened")
+
+
+def test_a_damaged_description_beside_a_dataset_can_be_removed(kept: Store, plan: Plan) -> None:
+    """Nothing is lost by it: the dataset has the settings, and the runs stay."""
+    kept.save_dataset(kept.to_dataset(plan))
+    kept.description.write_bytes(b"")
+    with pytest.raises(StoreError, match=r"; remove it to go on$"), kept.opened(plan, ABOUT):
+        raise AssertionError("opened")
+    kept.description.unlink()
+    with kept.opened(plan, ABOUT):
+        assert len(kept.records()) == 1
