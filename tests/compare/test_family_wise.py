@@ -10,7 +10,7 @@ import abtune
 from abtune.compare.results import Verdict
 
 MARGIN = 0.02
-ANALYSES = 65
+ANALYSES = 50
 
 
 def false_statements(boosts: np.ndarray, options: dict | None = None, **fields) -> float:
