@@ -166,6 +166,8 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
         If the dataset is not valid.
     """
     validate(dataset)
+    if "candidate" in choices:
+        raise InputError("analyze_all judges every candidate; for one, use abtune.analyze")
     first, _ = configurations(dataset, baseline, None)
     others = [name for name in labels_of(dataset, "config") if name != first]
     choices["of_candidates"] = len(others)

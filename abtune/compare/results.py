@@ -12,6 +12,7 @@ from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.lazy import load
 from abtune.stats.across_shapes import Heterogeneity
+from abtune.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -347,6 +348,11 @@ class Analysis:
         """Return the sentence."""
         return self.sentence
 
+    def __repr__(self) -> str:
+        """Return a line: all numbers of many shapes would fill screens."""
+        shapes = count(len(self.comparisons), "shape")
+        return f"<Analysis of {shapes}, {self.candidate} against {self.baseline}: {self.sentence}>"
+
     def _repr_html_(self) -> str:
         """Return the report for a notebook, in a frame of its own."""
         # The frame separates the report's style and script from the notebook.
@@ -394,11 +400,14 @@ class Analysis:
         return load(kinds[kind].draw)(self, *others)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row for each shape, with the columns of CSV; boosts are fractions."""
+        """Return a row for each shape, with the columns of CSV; boosts are fractions, unknown numbers NaN."""
         import pandas as pd
 
         record = load("abtune.report.summary:comparison_record")
-        return pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
+        frame = pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
+        # Tests that were not made are columns of None, which would be objects; as floats they are NaN.
+        optional = [name for name in frame if str(name).startswith(("p_rank", "p_resampled"))]
+        return frame.astype(dict.fromkeys(optional, float))
 
     def to_xarray(self) -> xr.Dataset:
         """Return the comparisons over the dimension ``shape``, which a netCDF file can hold.
@@ -409,9 +418,7 @@ class Analysis:
         frame = self.to_dataframe().drop(columns=["baseline", "candidate"])
         # netCDF holds plain text, so enumerations and tuples become text.
         frame = frame.assign(verdict=frame["verdict"].astype(str), caveats=frame["caveats"].map("; ".join))
-        # Tests that were not made are columns of None, which would be objects; as floats they are NaN.
-        optional = [name for name in frame if str(name).startswith(("p_rank", "p_resampled"))]
-        dataset: xr.Dataset = frame.astype(dict.fromkeys(optional, float)).to_xarray()
+        dataset: xr.Dataset = frame.to_xarray()
         for name in ("latency_baseline", "latency_candidate"):
             dataset[name].attrs["units"] = "s"
         told = ("baseline", "candidate", "level", "margin", "tolerance")

@@ -207,6 +207,12 @@ def check_fraction(name: str, value: object, example: float, most: int = 1) -> N
         raise InputError(f"{name} is a fraction between 0 and {most}, such as {example}, not {given}")
 
 
+def check_list(name: str, value: object, example: object) -> None:
+    """Refuse a single number or text in place of a list."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InputError(f"{name} is a list, such as [{example!r}], not {shown(value)}")
+
+
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Refuse what is no whole number within these bounds."""
     number = int(value) if isinstance(value, Integral) else least - 1

@@ -22,7 +22,7 @@ from abtune.dataset.schema import (
     is_paired,
 )
 from abtune.errors import DatasetError, InputError
-from abtune.text import count, listed
+from abtune.text import count, listed, shown
 from abtune.version import __version__
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def make_dataset(
         wanted = "3: shape, config and seed; or 5: these, round and repeat"
         raise InputError(f"latency has {count(values.ndim, 'dimension')}; give {wanted}")
     seeds = list(range(values.shape[2])) if seeds is None else seeds
-    shapes, configs = _listed(shapes), _listed(configs)
-    workloads = [""] * len(shapes) if workloads is None else _listed(workloads)
+    shapes, configs = _listed("shapes", shapes), _listed("configs", configs)
+    workloads = [""] * len(shapes) if workloads is None else _listed("workloads", workloads)
     for name, given, wanted in (
         ("shapes", len(shapes), values.shape[0]),
         ("configs", len(configs), values.shape[1]),
@@ -154,6 +154,10 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         if array.ndim != len(variable.dims):
             wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
             raise InputError(f"{name} has {count(array.ndim, 'dimension')}; give {wanted}")
+        for dim, length in zip(variable.dims, array.shape, strict=True):
+            if dim in dataset.sizes and length != dataset.sizes[dim]:
+                has = f"the dataset has {dataset.sizes[dim]}"
+                raise DatasetError(f"{name} has length {length} along {dim}, but {has}")
         added[name] = (variable.dims, array, variable.attrs)
     try:
         extended = dataset.assign(added)
@@ -169,7 +173,9 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
     return extended
 
 
-def _listed(labels: Iterable[str]) -> list[str]:
+def _listed(name: str, labels: Iterable[str]) -> list[str]:
+    if isinstance(labels, str):  # whose letters would be labels
+        raise InputError(f"{name} is a list of names, such as [{shown(labels)}], not {shown(labels)}")
     # An entry of xarray's arrays is itself an array, whose text is its whole description.
     return list(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
 

@@ -12,6 +12,7 @@ import xarray as xr
 
 from abtune.compare.compare import compare, verdict_of
 from abtune.compare.results import Analysis, Comparison, Verdict
+from abtune.compare.settings import check_list
 from abtune.compare.statistics import Tests, compute, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
@@ -98,10 +99,12 @@ class Explanation:
     sensitivity: Sensitivity
 
 
-def explain_all(analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
-    """Return the whole story of every shape of the analysis that a label, glob or kind names."""
+def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explanation, ...]:
+    """Return the whole story of every shape of the analysis that labels, globs or kinds name."""
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
-    found = select_labels([shapes], labels, kinds)
+    named = [shapes] if isinstance(shapes, str) else shapes
+    check_list("explain", named, labels[0])
+    found = select_labels(named, labels, kinds)
     if len(found) > _MOST:
         raise InputError(
             f"at most {_MOST} shapes are explained at a time; "

@@ -315,11 +315,13 @@ def test_an_analysis_shows_itself() -> None:
     dataset = make_sweep([0.1, 0.0], n=5)
     analysis = abtune.analyze(dataset)
     assert str(analysis) == analysis.sentence
+    assert repr(analysis) == f"<Analysis of 2 shapes, async against mainline: {analysis.sentence}>"
     assert analysis.report("sentence").strip() == analysis.sentence
     assert analysis.sentence.split(":")[0] in analysis.report("markdown")
     assert "<iframe" in analysis._repr_html_()
     table = analysis.to_dataframe()
     assert table["boost"].tolist() == [row.boost for row in analysis.comparisons]
+    assert table["p_rank"].dtype == float  # NaN, because nobody asked for the test
     assert analysis.same_schedule is None
     assert analysis.plot().axes
     with pytest.raises(InputError, match="no format 'docx'"):

@@ -52,6 +52,7 @@ def test_runs_without_a_timing_are_missing() -> None:
     [
         ({"shapes": ["a", "b"]}, "shapes has length 2, but latency has 1"),
         ({"configs": []}, "configs has length 0, but latency has 2"),
+        ({"configs": "bc"}, r"configs is a list of names, such as \['bc'\], not 'bc'"),
         ({"seeds": [1]}, "seeds has length 1, but latency has 2"),
         ({"workloads": []}, "workloads has length 0"),
         (
@@ -309,7 +310,7 @@ def test_added_variables_must_be_known_and_fit(small: xr.Dataset) -> None:
     before = small.copy(deep=True)
     with pytest.raises(InputError, match="'speed' is not a variable of the schema"):
         add_variables(small, speed=[1.0])
-    with pytest.raises(DatasetError, match="do not fit together"):
+    with pytest.raises(DatasetError, match="flop has length 5 along shape, but the dataset has 2"):
         add_variables(small, flop=[1.0, 2.0, 3.0, 4.0, 5.0])
     assert small.identical(before)
 

@@ -389,7 +389,7 @@ def test_datasets_that_cannot_be_compared_are_refused() -> None:
         "no shape in common": second.assign_coords(shape=["other"]),
         "no common shape has two seeds": second.isel(seed=[0]),
         "they share mainline; --config": renamed,
-        "they share none": second.assign_coords(config=["x", "y"]),
+        "they share none$": second.assign_coords(config=["x", "y"]),
     }.items():
         with pytest.raises(InputError, match=said):
             abtune.compare_datasets(first, other)

@@ -31,6 +31,8 @@ def test_boosts_are_those_of_the_analyses_in_the_order_of_dates(three: dict[str,
     """Each row has what analyze says of its dataset."""
     found = abtune.history(three)
     assert found.datasets == ("day01", "day02", "day03")
+    assert str(found).startswith("Mean boost of async over 2 common shapes: ")
+    assert str(found.first_to_last).startswith("Boost of 2 common shapes: ")
     frame = found.to_dataframe()
     for name, dataset in three.items():
         report = abtune.analyze(dataset)

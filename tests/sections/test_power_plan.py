@@ -182,6 +182,8 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
         ({"cv": 0.1, "level": 95}, "level is a fraction between 0 and 1, such as 0.95, not 95"),
         ({"cv": 0.1, "target": 80}, "target is a fraction between 0 and 1, such as 0.8, not 80"),
         ({"cv": 0.1, "boosts": [0.1, -0.1]}, "boost is a fraction between 0 and 10, such as 0.05, not -0.1"),
+        ({"cv": 0.1, "boosts": 0.1}, r"boosts is a list, such as \[0.05\], not 0.1"),
+        ({"cv": 0.1, "seeds": 10}, r"seeds is a list, such as \[10\], not 10"),
         ({"cv": 0.1, "seeds": [1]}, "each of seeds is a whole number from 2 to 10,000, not 1"),
         ({"cv": 0.1, "seeds": [2.5]}, "each of seeds is a whole number from 2 to 10,000, not 2.5"),
         ({"cv": 0.1, "shapes": 0}, "shapes is a whole number from 1 on, not 0"),

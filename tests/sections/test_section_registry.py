@@ -51,6 +51,7 @@ def test_single_runs_borrow_noise() -> None:
         ("noise", {"noise_from": "x"}, "unknown option of noise 'noise_from'"),
         ("curve", {"figure": "a.png"}, "unknown option of curve 'figure'"),
         ("explain", {}, "explain needs explain=SHAPE"),
+        ("explain", {"explain": 3}, "explain is a list, such as"),
         ("same_schedule", {}, "transfers"),
     ],
 )
@@ -59,6 +60,13 @@ def test_what_is_missing_is_said(
 ) -> None:
     with pytest.raises(InputError, match=message):
         abtune.describe(analysis, section, **options)
+
+
+def test_several_shapes_are_explained(analysis: Analysis) -> None:
+    """A list of labels gives the stories of these shapes."""
+    labels = [row.shape for row in analysis.comparisons]
+    stories = abtune.describe(analysis, "explain", explain=labels[:2])
+    assert [story.comparison.shape for story in stories] == labels[:2]
 
 
 def test_a_section_is_of_an_analysis() -> None:

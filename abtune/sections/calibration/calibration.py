@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.gates import differs
-from abtune.compare.settings import Settings, check_fraction, check_whole, make_settings
+from abtune.compare.settings import Settings, check_fraction, check_list, check_whole, make_settings
 from abtune.compare.statistics import run_tests
 from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
@@ -144,6 +144,7 @@ def calibrate(
     [1.0, 1.0, 1.0]
     """
     validate(dataset)
+    check_list("boosts", boosts, 0.05)
     for boost in boosts:
         check_fraction("boost", boost, 0.05, most=_MOST_BOOST)
     if replications is not None:

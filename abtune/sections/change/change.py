@@ -23,6 +23,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
+from abtune.lazy import load
 from abtune.samples import AT_TRIALS, Samples, change_of, extract, extract_both, two_sample
 from abtune.stats.estimates import (
     StandardError,
@@ -93,23 +94,57 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What changed from one dataset (A) to another (B)."""
+    """What changed from one dataset (A) to another (B); ``print`` shows the sentence.
 
-    datasets: tuple[str, str] = ("A", "B")  # their names
-    quantity: str  # what is compared: boost, or latency for a single configuration
-    configs_a: tuple[str, ...]  # baseline and candidate, or the single configuration
+    Attributes
+    ----------
+    datasets : tuple of str
+        Their names.
+    quantity : str
+        What is compared: ``"boost"``, or ``"latency"`` of a single configuration.
+    configs_a, configs_b : tuple of str
+        Baseline and candidate, or the single configuration.
+    level, tolerance : float
+        As given, fractions.
+    shapes : tuple of ShapeChange
+        Shapes that both datasets have, in the order of A: ``a`` and ``b`` are boosts (fractions) or latencies
+        (seconds); ``change``, ``low`` and ``high`` are fractions; then p-values and ``verdict``.
+    overall : MeanChange
+        All of them together.
+    same_winners : bool
+        Whether each winner is compared with itself, because both datasets time the same.
+    designs : tuple of str
+        ``"independent"``, or ``"shared"`` where the runs of a seed are pairs.
+    boosts : tuple of MeanChange
+        Mean boost of each dataset over the shapes of ``overall``; empty for latencies.
+    only_a, only_b : tuple of str
+        Labels of the shapes that one dataset has.
+    mismatches : tuple of Mismatch
+        Conditions that differ, or that one dataset does not record.
+    caveats : tuple of str
+        What weakens the comparison.
+    """
+
+    datasets: tuple[str, str] = ("A", "B")
+    quantity: str
+    configs_a: tuple[str, ...]
     configs_b: tuple[str, ...]
-    level: float  # as given, a fraction
+    level: float
     tolerance: float
-    shapes: tuple[ShapeChange, ...]  # those that both datasets have, in the order of A
-    overall: MeanChange  # all of them together
-    same_winners: bool  # whether each winner is compared with itself, because both datasets time the same
-    designs: tuple[str, str]  # independent, or shared where the runs of a seed are pairs
-    boosts: tuple[MeanChange, ...]  # of each dataset over the shapes of ``overall``; empty for latencies
-    only_a: tuple[str, ...]  # labels of the shapes that one dataset has
+    shapes: tuple[ShapeChange, ...]
+    overall: MeanChange
+    same_winners: bool
+    designs: tuple[str, str]
+    boosts: tuple[MeanChange, ...]
+    only_a: tuple[str, ...]
     only_b: tuple[str, ...]
-    mismatches: tuple[Mismatch, ...]  # conditions that differ, or are not recorded in one dataset
-    caveats: tuple[str, ...]  # what weakens the comparison
+    mismatches: tuple[Mismatch, ...]
+    caveats: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the sentence of ``abtune compare``."""
+        sentence: str = load("abtune.sections.change.change_page:change_section")(self, ("", "")).sentence
+        return sentence
 
     @property
     def mean(self) -> MeanChange | ShapeChange:
@@ -241,10 +276,8 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
         return tuple(first), tuple(second)
     both = [name for name in first if name in second]
     if len(both) < 2:
-        raise InputError(
-            f"a boost takes two configurations of both datasets; they share {', '.join(both) or 'none'}; "
-            "--config compares the latencies of one"
-        )
+        shared = f"{', '.join(both)}; --config compares the latencies of one" if both else "none"
+        raise InputError(f"a boost takes two configurations of both datasets; they share {shared}")
     chosen = make_settings(a.sel(config=both), baseline=baseline, candidate=candidate)
     return ((chosen.baseline, chosen.candidate),) * 2
 

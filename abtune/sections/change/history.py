@@ -65,18 +65,40 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What :func:`abtune.history` returns."""
+    """The boosts of many datasets, and their changes; ``print`` shows the sentence.
 
-    datasets: tuple[str, ...]  # names, in the order of their dates
+    Attributes
+    ----------
+    datasets, dates : tuple of str
+        Names and dates, in the order of the dates.
+    sources : tuple of str
+        The origin of each dataset, in words.
+    baseline, candidate : str
+        Configurations that all datasets have.
+    level, tolerance : float
+        As given, fractions.
+    moments : tuple of Moment
+        Overall first, then each common shape: one for each dataset, with boosts and changes as fractions.
+    first_to_last : Change
+        From the first dataset to the last, corrected over the shapes.
+    caveats : tuple of str
+        About the order, shapes left out, and what differs between neighbours.
+    """
+
+    datasets: tuple[str, ...]
     dates: tuple[str, ...]
-    sources: tuple[str, ...]  # the origin of each, in words
+    sources: tuple[str, ...]
     baseline: str
     candidate: str
-    level: float  # as given, a fraction
+    level: float
     tolerance: float
-    moments: tuple[Moment, ...]  # overall first, then each common shape: one for each dataset
-    first_to_last: Change  # from the first dataset to the last, corrected over the shapes
-    caveats: tuple[str, ...]  # about the order, shapes left out, and what differs between neighbours
+    moments: tuple[Moment, ...]
+    first_to_last: Change
+    caveats: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the sentence of ``abtune history``."""
+        return _sentence(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape and dataset, with the fields of :class:`Moment`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.settings import alpha_of, check_fraction, check_whole, configurations
+from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
 from abtune.compare.statistics import lent_noise
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, settings
@@ -103,16 +103,36 @@ class ShapeNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedPlan:
-    """What a design needs and reaches."""
+    """What a design needs and reaches.
 
-    baseline: SideNoise  # of pairs, both are that of their differences
+    Attributes
+    ----------
+    baseline, candidate : SideNoise
+        Standard deviation of log latency over seeds, with its interval. Of pairs, both are of differences.
+    goal : Goal
+        What was asked: boosts, seeds, power and shapes.
+    fewest : int
+        Seeds per side below which no difference can pass the correction.
+    needs : tuple of Need
+        For each boost: seeds per side and their cost in hours.
+    reaches : tuple of Reach
+        For each number of seeds: the power for each boost, the smallest boost found, and the cost.
+    shapes : tuple of ShapeNeed
+        Seeds by the noise of each shape; empty if the noise was given.
+    cost : RunCost or None
+        Of a seed of a shape, both sides.
+    caveats : tuple of str
+        Weaknesses of the plan.
+    """
+
+    baseline: SideNoise
     candidate: SideNoise
     goal: Goal
-    fewest: int  # seeds per side below which no difference can pass the correction
+    fewest: int
     needs: tuple[Need, ...]
     reaches: tuple[Reach, ...]
-    shapes: tuple[ShapeNeed, ...]  # empty if the noise was given
-    cost: RunCost | None  # of a seed of a shape, both sides
+    shapes: tuple[ShapeNeed, ...]
+    cost: RunCost | None
     caveats: tuple[str, ...]
 
 
@@ -326,6 +346,8 @@ def power(
     check_fraction("level", level, 0.95)
     if cv is not None:
         check_fraction("cv", cv, 0.05, most=2)
+    check_list("boosts", boosts, 0.05)
+    check_list("seeds", seeds, 10)
     for boost in boosts:
         check_fraction("boost", boost, 0.05, most=10)
     if correlation is not None and not 0 <= correlation < 1:
