@@ -403,6 +403,7 @@ def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
     found = np.tile(1e-3 / np.arange(1, 129), (1, 3, 1))
     (axis,) = draw_trials(make_analysis(make_comparison("a")), found, found).axes
     assert axis.get_xlim()[0] == 16
+    assert axis.get_xticks().tolist()[-2:] == [64, 128]  # the end of the searches has a label
     assert axis.get_ylim()[0] > 0.1
 
 

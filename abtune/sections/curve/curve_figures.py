@@ -127,9 +127,8 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         **look,
     )
     figure.supxlabel("trials", fontsize=SIZE)
-    words = printable(f"speed of the best so far (1: median of {names[0]} at the end)")
-    reference = textwrap.wrap(words, TITLE)
-    figure.supylabel(plain("\n".join(reference)), fontsize=SIZE)
+    reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), TITLE)
+    figure.supylabel(plain("\n".join(["speed of the best so far", *reference])), fontsize=SIZE)
     return figure
 
 
@@ -187,6 +186,8 @@ def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats, Floats]], made
         axis.fill_between(trials, band[0], band[1], color=colour, alpha=0.2, lw=0, step="post", zorder=1)
         axis.plot(trials, lines.T, alpha=0.25, lw=0.4, zorder=2, **steps)
         axis.plot(trials, middle, ls=style, lw=1.8, zorder=3, **steps)
-    ticks = [1 << power for power in range(0, int(trials[-1]).bit_length(), 2)]
+    last = int(trials[-1])
+    # A power of four too near the end would touch its label.
+    ticks = [1 << power for power in range(0, last.bit_length(), 2) if 1 << power < last / 1.7] + [last]
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.set_xlim(first, max(int(trials[-1]), 2))
