@@ -147,6 +147,8 @@ def test_what_cannot_be_used_is_refused(dataset: xr.Dataset) -> None:
         abtune.analyze(dataset, of_candidates=0)
     with pytest.raises(InputError, match="unknown configuration"):
         abtune.analyze_all(dataset, baseline="stok")
+    with pytest.raises(InputError, match=r"judges every candidate; for one, use abtune\.analyze"):
+        abtune.analyze_all(dataset, candidate="old")
     with pytest.raises(InputError, match="takes two configurations"):
         abtune.analyze_all(dataset.isel(config=[0]))
 

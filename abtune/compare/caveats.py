@@ -140,7 +140,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
 def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) -> Iterator[str]:
     """Yield which shapes and configurations of a dataset the analysis is not about."""
     if shapes < dataset.sizes["shape"]:
-        these = "this 1" if shapes == 1 else f"these {shapes}"
+        these = "this one" if shapes == 1 else f"these {shapes}"
         yield (
             f"{shapes} of the dataset's {dataset.sizes['shape']} shapes: tests are corrected over {these} "
             "only. --show selects shapes for display and corrects over all."
@@ -222,8 +222,8 @@ def of_throttling(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     every = np.bitwise_or.reduce(np.concatenate(sides))
     reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
     yield (
-        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {names[0]} and in "
-        f"{percent(shares[1])} of those of {names[1]}."
+        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of {names[0]}'s rounds and "
+        f"{percent(shares[1])} of {names[1]}'s."
     )
 
 
@@ -264,10 +264,10 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     skewed, other = sides[::-1] if gap > 0 else sides
     verdicts = listed([*["improved"] * faster, *["regressed"] * slower, "equivalent"], "or")
     claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")
-    runs = f"The runs of {skewed.config} are more skewed than those of {other.config}."
+    runs = f"The runs of {skewed.config} are more skewed than {other.config}'s."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     if gap == 0:
-        runs = f"In some shapes, runs of {skewed.config} are more skewed, in others those of {other.config}."
+        runs = f"In some shapes the runs of {skewed.config} are more skewed, in others {other.config}'s."
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = must if needs_resamples(settings) else ""

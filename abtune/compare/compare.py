@@ -252,10 +252,10 @@ def _definition(settings: Settings, dataset: xr.Dataset, trials: int) -> str:
         first = "trial" if trials == 1 else f"{trials} trials"
         times = f" The latency of a search is the best that it measured within its first {first}."
     elif of_searches(dataset):
-        times = " The times of the winners are those of their own searches."
+        times = " Each winner has the time that its own search measured."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
-    ratio = f"{name}: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
+    ratio = f"{name}: {kind} latency of the baseline, divided by the candidate's, minus 1.{times}"
     return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired and not trials else ratio
 
 
@@ -264,7 +264,7 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
     contains = "A design space that contains the other one can lose by noise only."
     for wider, narrower in permutations((settings.baseline, settings.candidate)):
         if contains_space(dataset, wider, narrower):
-            spaces = f"The design space of {wider} contains that of {narrower}"
+            spaces = f"The design space of {wider} contains {narrower}'s"
             contains = f"{spaces}, so {wider} can lose by noise only."
     return (
         "The two searches of a seed exchanged their best schedules, so both sides know the same schedules. "

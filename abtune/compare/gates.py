@@ -220,7 +220,7 @@ def _at_least(row: Evidence, worst: Worst | None) -> float:
 def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) -> Gate:
     return Gate(
         of=rule,
-        asks=f"{name} has an adjusted p of at most {p_value(alpha)}",
+        asks=f"{name} has an adjusted p of at most {alpha:.2g}",
         found=_UNKNOWN if p_value(p) == NOTHING else _against(p, alpha),
         passed=p <= alpha,
         otherwise=otherwise,
@@ -321,7 +321,7 @@ def _beyond(low: float, high: float, margin: float) -> bool:
 
 
 def _range(low: float, high: float) -> str:
-    return f"{percent(low)} to {percent(high)}"
+    return f"{percent(low, signed=True)} to {percent(high, signed=True)}"
 
 
 def _fate(side: Side) -> str:

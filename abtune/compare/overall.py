@@ -40,6 +40,7 @@ WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over 
 FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
 _BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
+OF_THESE_KINDS = LIKE_THESE.replace("this kind", "these kinds")
 
 
 def overall(
@@ -63,7 +64,9 @@ def overall(
         of_seeds = _half_over_seeds(samples, used & chosen, level)
         # A few shapes may agree by chance, so the error from the seeds is the least.
         half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
-        return _aggregate(estimate.difference[chosen], half, LIKE_THESE)
+        kinds = {kind for kind, used in zip(workloads.values(), chosen, strict=True) if used}
+        words = OF_THESE_KINDS if len(kinds) > 1 else LIKE_THESE
+        return _aggregate(estimate.difference[chosen], half, words)
 
     summary = Overall(
         these_shapes=_aggregate(estimate.difference[used], _half_over_seeds(samples, used, level), these),

@@ -18,7 +18,7 @@ def dataset(**attrs: str) -> xr.Dataset:
 def test_times_of_a_search_are_called_that() -> None:
     """Where winners were not measured again the report says so, and warns of the luckiest timing."""
     analysis = abtune.analyze(dataset(latency_source="search"))
-    assert "The times of the winners are those of their own searches." in analysis.definition
+    assert "Each winner has the time that its own search measured." in analysis.definition
     assert any("luckiest timing" in note for note in analysis.caveats)
 
 
@@ -39,4 +39,4 @@ def test_winners_measured_again_are_called_that() -> None:
 
 def test_other_timings_have_no_winners() -> None:
     """Of timings without a search nothing is said of winners."""
-    assert abtune.analyze(dataset()).definition.endswith("candidate, minus 1.")
+    assert abtune.analyze(dataset()).definition.endswith("candidate's, minus 1.")

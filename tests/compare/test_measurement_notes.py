@@ -54,7 +54,7 @@ def test_timing_is_held_against_the_search(session: float, said: str) -> None:
 def test_throttling_is_said_of_each_side(bits: float, said: str) -> None:
     """Rounds in which the clock was held down are counted; idleness and fixed clocks are not that."""
     notes = [note for note in abtune.analyze(dataset(0.001, throttled=bits)).caveats if "clock" in note]
-    whole = f"The GPU held its clock down ({said}) in 0% of the rounds of a and in 20% of those of b."
+    whole = f"The GPU held its clock down ({said}) in 0% of a's rounds and 20% of b's."
     assert notes == ([whole] if said else [])
 
 

@@ -254,3 +254,9 @@ def test_a_lone_shape_has_no_overall_rows() -> None:
     lone, two = (abtune.analyze(make_sweep([0.1] * number)) for number in (1, 2))
     assert overall_lines(lone.overall) == {}
     assert list(overall_lines(two.overall)) == ["these 2 shapes", "shapes like these"]
+
+
+def test_a_boost_over_several_kinds_says_so() -> None:
+    """Three shapes of two kinds are no sample of one kind."""
+    overall = abtune.analyze(abtune.open_dataset("h200-pilot")).overall
+    assert overall.shapes_like_these.meaning.startswith("expected for other shapes of these kinds")

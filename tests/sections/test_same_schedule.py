@@ -207,7 +207,7 @@ def test_only_evidence_against_the_bias_counts() -> None:
     found = described([loss], [gain])
     assert [claim.at_least for claim in found.claims] == [0, 0]
     gain = f"no shape is shown to gain on schedules that {found.baseline} chose"
-    assert f": {gain}. None is shown to lose on those of {found.candidate}." in summarise(found)
+    assert f": {gain}. None is shown to lose on {found.candidate}'s own." in summarise(found)
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:

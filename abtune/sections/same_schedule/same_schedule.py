@@ -303,7 +303,7 @@ def _caveats(
     )
     if contains:
         yield (
-            f"The design space of {analysis.candidate} contains that of {analysis.baseline}. With equal "
+            f"The design space of {analysis.candidate} contains {analysis.baseline}'s. With equal "
             "knowledge it cannot lose, except by spending its trials on a larger space."
         )
     if not any(kernel for side in sides for kernel in side.schedule.ravel()):

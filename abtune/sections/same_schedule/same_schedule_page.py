@@ -71,7 +71,7 @@ def summarise(found: SameSchedule) -> str:
         loss = f"At least {slower.at_least} of {slower.of} lose"
     return (
         f"The code of {found.candidate} alone: {gain} on schedules that {found.baseline} chose. "
-        f"{loss} on those of {found.candidate}."
+        f"{loss} on {found.candidate}'s own."
     )
 
 
