@@ -225,7 +225,8 @@ Written by `python analysis/h200_deep.py` from the dataset `{NAME}`; `data/READM
 the terminal: `abtune analyze {NAME} --section curve`.
 
 What changes if {len(rows)} of the [published shapes]({REFERENCE}.md) are searched for {trials} trials in
-place of {before}? They are the {len(negative)} with a negative boost, and the {len(rows) - len(negative)}
+place of {before}? They are the {len(negative)} with a negative published boost,
+and the {len(rows) - len(negative)}
 with the largest. There are {seeds} seeds per side of `async` and `mainline`,
 {int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
 {float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time.
@@ -248,7 +249,7 @@ shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded
 `{REFERENCE}`. The ratio is {noise_ratio(end, shorter)}.
 - **One run per side misleads**: async is the slower in {upsets(early)} of all pairs of one search per side
 after {before} trials, and in {upsets(end)} after {trials} (mean over the shapes).
-- **The search repeats**: after {before} trials these searches and those of `{REFERENCE}`, made on other
+- **The search repeats**: after {before} trials these searches and `{REFERENCE}`, made on other
 hosts, differ by {100 * np.expm1(early.mean() - shorter.mean()):+.1f} % (standard error {error:.1f} %).
 {caveats}
 

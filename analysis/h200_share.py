@@ -146,10 +146,10 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
     yield (
         f"**A trial of a search that shares is worth {ratio:.1f} trials of an independent one (95 % "
         f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
-        f"{of_pairs:.3f}, that of two independent searches {alone:.3f} (root mean square over the shapes, "
-        "in logarithms). A part of it comes from longer searches that start from the best of both: the "
-        f"same runs, unpaired, would give {sides:.3f}. Pairs vary less in {np.sum(ratios < 1)} of 29 "
-        f"shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
+        f"{of_pairs:.3f}, and the difference of two independent searches {alone:.3f} (logarithms, root mean "
+        "square over the shapes). Part of the gain comes from longer searches that start from the best of "
+        f"both: the same runs, unpaired, would give {sides:.3f}. Pairs vary less in {np.sum(ratios < 1)} of "
+        f"29 shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
         f"{ratios[order[1]]:.2f} times the spread of independent searches."
     )
 
@@ -211,7 +211,7 @@ def designs() -> Iterator[str]:
     yield from ("", *design_table(studies, cost), "")
     yield (
         "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost*: "
-        "relative to independent searches. *Latency*: winners compared with those of independent "
+        "relative to independent searches. *Latency*: winners compared with winners of independent "
         "searches. Part of this gain is regression to the mean, because these shapes were chosen for "
         "their noise."
     )

@@ -66,8 +66,8 @@ def findings(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
 - **Expected for other shapes**: {others}.
 - **The published table agrees in part**: {len(rows) - above - below} of its {len(rows)} boosts lie within the
 intervals found here, {above} above and {below} below. Spearman's rank correlation of the two is
-{rank.statistic:.2f} (p {rank.pvalue:.2g}). It was made on another GPU (RTX 3080), with another TVM and 5,000
-trials a run.
+{rank.statistic:.2f} (p {rank.pvalue:.2g}). The table was made on another GPU (RTX 3080), with
+another TVM and 5,000 trials a run.
 - **{sum(row.boost_high < 0 for row in negative) or "None"} of its {len(negative)} regressions is shown
 here**: {here}."""
 
