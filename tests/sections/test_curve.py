@@ -156,7 +156,7 @@ def test_the_report_says_whose_ratio_it_is(estimand: str) -> None:
     """The definition names the mean, or the median, that was asked for."""
     dataset = with_histories()
     analysis = abtune.analyze(at_trials(dataset, 5), estimand=estimand.replace(" ", "-"))
-    assert analysis.definition.startswith(f"Boost: {estimand} latency of the baseline divided by")
+    assert analysis.definition.startswith(f"Boost: {estimand} latency of the baseline, divided by")
 
 
 def test_the_report_says_what_it_compares() -> None:
