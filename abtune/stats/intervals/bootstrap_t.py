@@ -31,6 +31,9 @@ RESAMPLES = 9_999
 _BLOCK = 32
 # A resample has at least this share of the sample's variance. With 5 seeds, 1 resample in 625 is constant.
 _LEAST_SHARE = 0.01
+# In the pool of all shapes that would hide how certain a shape without a failure looks. There a resample may
+# have any variance above rounding.
+_ROUNDING = 1e-12
 # Eight values have 6,435 different resamples; nine have more than RESAMPLES.
 _FEW = 8
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
@@ -61,6 +64,7 @@ class Resampled:
 
     index: Integers  # rows of the shapes in the samples
     t: Floats  # shape (RESAMPLES, members), in the orientation that the data fix
+    unlimited: Floats  # the same where a resample may have any variance above rounding
     turn: Floats  # as :func:`orientation` returns it
 
     def quantiles(self, level: float) -> tuple[Floats, Floats]:
@@ -111,20 +115,25 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
     exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
     sides = exchanged(first, second, exchange)
     floor = np.where(exchange[:, np.newaxis], floor[:, ::-1], floor)
-    errors, squares, smears = [], [], []
+    errors, limited, own, smears = [], [], [], []
     for drawn, side, least in zip(counts, sides, floor.T, strict=True):
         n, rest = side.shape[1], residuals(side)
         mean = blocked_product(drawn, rest.T) / n
         squared = blocked_product(drawn, (rest**2).T) / n
         variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
         errors.append(mean)
-        squares.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
+        limited.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
+        own.append(np.maximum(variance, floored(_ROUNDING * moments(side).variance, least)) / n)
         # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
         smears.append(smoothing(side, least)[1])
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
-    scale = np.sqrt(squares[0] + squares[1])
-    t = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
-    return Resampled(index=group.index, t=t, turn=turn)
+    t, unlimited = (_over_error(error, np.sqrt(one + two)) for one, two in (limited, own))
+    return Resampled(index=group.index, t=t, unlimited=unlimited, turn=turn)
+
+
+def _over_error(error: Floats, scale: Floats) -> Floats:
+    """Return t; zero where nothing varies."""
+    return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -198,7 +207,7 @@ def resample_tails(
         index.append(rest[shapes.index])
         largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
         # In the orientation of the sides as given, because claims are one-sided.
-        steps = _step(np.where(shapes.turn > 0, -shapes.t, shapes.t))
+        steps = _step(np.where(shapes.turn > 0, -shapes.unlimited, shapes.unlimited))
         counts = counts + np.bincount(steps.ravel(), minlength=len(counts))
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
