@@ -259,12 +259,14 @@ def best_of(values: Floats, k: int) -> Floats:
     for n in np.unique(counts[counts > k]).tolist():
         rows = np.flatnonzero(counts == n)[:, np.newaxis]
         order = np.argsort(values[rows[:, 0]], axis=1)[:, :n]  # NaN is last
-        ranked = values[rows, order]
+        # Above the least, so that those of equal values are equal and not apart by rounding.
+        least = values[rows, order[:, :1]]
+        ranked = values[rows, order] - least
         # Without the j-th smallest, the smaller ones keep their weight and the larger ones move up one rank.
         weights, fewer, none = _weights(n, k), _weights(n - 1, k), np.zeros((len(rows), 1))
         below = np.concatenate([none, np.cumsum(fewer * ranked[:, :-1], axis=1)], axis=1)
         above = np.concatenate([np.cumsum((fewer * ranked[:, 1:])[:, ::-1], axis=1)[:, ::-1], none], axis=1)
-        found[rows, order] = n * (ranked @ weights)[:, np.newaxis] - (n - 1) * (below + above)
+        found[rows, order] = least + n * (ranked @ weights)[:, np.newaxis] - (n - 1) * (below + above)
     return found
 
 

@@ -40,7 +40,7 @@ def test_interval_and_test_are_those_of_the_jackknife(estimand: Estimand) -> Non
         sides = [pseudo_values(np.log(side[~np.isnan(side)]), estimand.searches) for side in times]
         found = stats.ttest_ind(*sides, equal_var=False)
         assert [row.boost_low, row.boost_high] == pytest.approx(np.expm1(found.confidence_interval(0.95)))
-        assert found.pvalue <= row.p_welch <= row.p <= row.p_adjusted
+        assert found.pvalue * (1 - 1e-9) <= row.p_welch <= row.p <= row.p_adjusted
 
 
 def test_shapes_with_too_few_seeds_have_no_verdict() -> None:

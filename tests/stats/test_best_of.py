@@ -33,6 +33,14 @@ def test_pseudo_values_are_those_of_all_subsets(k: int) -> None:
         assert pseudo[~np.isnan(pseudo)] == pytest.approx(expected)
 
 
+def test_equal_pseudo_values_do_not_differ_by_rounding() -> None:
+    """The last of ten has no weight in the best of two, so all pseudo-values are the others' value."""
+    values = np.full((1, 10), np.log(1e-3 / 3))
+    values[0, 4] += 0.1
+    for shift in (0.0, 1.7, -3.3):
+        assert (best_of(values + shift, 2) == values[0, 0] + shift).all()
+
+
 def test_too_few_seeds_have_no_best() -> None:
     assert np.isnan(best_of(np.array([[1.0, 2.0, np.nan]]), 2)).all()
 
