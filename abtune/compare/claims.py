@@ -59,8 +59,9 @@ def make_claims(
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    usable = valid & enough  # others count against claims
-    found = (_of_kind(kind, which, samples, one_sided, usable, settings) for kind, which in chosen.items())
+    found = (
+        _of_kind(kind, which, samples, one_sided, (valid, enough), settings) for kind, which in chosen.items()
+    )
     return with_verdicts(chain.from_iterable(found), rows, worst, settings)
 
 
@@ -101,10 +102,12 @@ def _of_kind(
     which: Booleans,
     samples: TwoSample,
     one_sided: OneSided,
-    usable: Booleans,
+    valid_and_enough: tuple[Booleans, Booleans],
     settings: Settings,
 ) -> Iterator[Claim]:
     """Yield what the tests show of all shapes, or of those of one kind."""
+    valid, enough = valid_and_enough
+    usable = valid & enough  # others count against claims
     error, of = one_sided.estimate.error, int(np.count_nonzero(which))
     used = which & usable & (error > 0)
     # What the runs of a seed share correlates the tests of two shapes. In units of their errors, the
@@ -114,8 +117,11 @@ def _of_kind(
     correlation = min(shared_covariance(standard).variance, 1.0)
 
     def claim(name: str, beyond: float, tests: OneSided) -> Claim:
-        p = np.where(usable, tests.p_above(math.log1p(-beyond)), np.nan)[which]
-        shown = at_least(p, correlation=correlation, alpha=settings.alpha)
+        p = np.where(valid, tests.p_above(math.log1p(-beyond)), np.nan)
+        shown = at_least(np.where(enough, p, np.nan)[which], correlation=correlation, alpha=settings.alpha)
+        # That all are shown takes no correction, whatever they share (Berger 1982).
+        if (p[which] <= settings.alpha).all():
+            shown = of
         return Claim(claim=name, beyond=beyond, at_least=shown, of=of, workload=kind)
 
     yield claim(FASTER, 0.0, one_sided)

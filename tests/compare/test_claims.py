@@ -370,6 +370,15 @@ def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
         assert made["latency_baseline"].attrs["units"] == "s"
 
 
+def test_four_pairs_of_which_no_shape_is_slower_count_all() -> None:
+    """The bound of the worst shape is above zero, so no count may say that none is faster."""
+    for baseline, name in (("mainline", "faster"), ("async", "slower")):
+        analysis = abtune.analyze(make_sweep([0.2, 0.3], n=4, noise=0.01, design="shared"), baseline=baseline)
+        assert claimed(analysis, name) == 2
+        assert analysis.worst is not None
+        assert (analysis.worst.boost_low > 0) is (name == "faster")
+
+
 @pytest.mark.parametrize(("pairs", "counted"), [(4, False), (5, True)])
 def test_few_pairs_are_not_counted_together(pairs: int, *, counted: bool) -> None:
     """Of four pairs nobody can tell what the shapes of a seed share, so only verdicts count."""
