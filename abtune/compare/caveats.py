@@ -264,7 +264,7 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     skewed, other = sides[::-1] if gap > 0 else sides
     verdicts = listed([*["improved"] * faster, *["regressed"] * slower, "equivalent"], "or")
     claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")
-    runs = f"The runs of {skewed.config} are more skewed than {other.config}'s."
+    runs = f"The runs of {skewed.config} are more skewed than {other.config}'s, or skewed and noisier."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     if gap == 0:
         runs = f"In some shapes the runs of {skewed.config} are more skewed, in others {other.config}'s."

@@ -308,6 +308,22 @@ def test_failures_of_one_side_make_few_false_differences(share: float, n: int, n
     assert all(must in " ".join(report.caveats) for report in reports)
 
 
+def test_skewed_noise_of_another_size_makes_few_false_differences() -> None:
+    """Both sides are exponential, one with four times the noise: without the test some 40 % are false."""
+    wrong, without = 0, 0
+    for seed in range(20):
+        log = np.random.default_rng(seed).exponential(1.0, (29, 2, 10)) - 1
+        log *= np.array([0.08, 0.02])[:, np.newaxis]
+        labels = [f"s{number}" for number in range(29)]
+        rows = abtune.analyze(
+            abtune.make_dataset(np.exp(log - 8), shapes=labels, configs=["mainline", "async"])
+        ).comparisons
+        wrong += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in rows)
+        without += any(max(row.p_adjusted, row.p_welch_adjusted) <= 0.05 for row in rows)
+    assert wrong <= 2
+    assert without >= 5
+
+
 def test_failures_of_either_side_make_few_false_differences() -> None:
     """If the candidate fails in half of the shapes, and the baseline in the others, gaps cancel."""
     wrong, told = 0, 0
