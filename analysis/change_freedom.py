@@ -2,7 +2,8 @@
 
 Four samples of normal noise, 29 shapes, at 5 % and at the first step of Holm's correction. Columns: plain
 degrees of freedom of Welch and Satterthwaite; reduced within each dataset; and again between the datasets, as
-``abtune compare`` does. Percent of tests at 5 %, then expected percent of reports of 29 shapes.
+``abtune compare`` does. Percent of tests at 5 %, then expected percent of reports of 29 shapes. The last
+lines have the latency of one configuration, with exponential noise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
+from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import welch_freedom
 
@@ -34,9 +36,18 @@ def rates(seeds: tuple[int, ...], spreads: tuple[int, ...], rng: np.random.Gener
     return [f"{100 * np.mean(q < 0.05):5.1f} {100 * SHAPES * np.mean(q < 0.05 / SHAPES):5.1f}" for q in p]
 
 
+def of_latency(n: int, m: int, rng: np.random.Generator) -> str:
+    """Return the error rates of a change of latency, where the noise of both datasets is exponential."""
+    samples = TwoSample.without_floor(*(rng.exponential(1, (REPLICATIONS, size)) for size in (n, m)))
+    p = difference_p(conservative_welch(samples), split_share(samples))
+    return f"{100 * np.mean(p < 0.05):5.1f} {100 * (1 - (1 - np.mean(p < 0.05 / SHAPES)) ** SHAPES):5.1f}"
+
+
 if __name__ == "__main__":
     rng = np.random.default_rng(1)
     print(f"{'seeds':>16} {'spreads':>16}        plain  each dataset         twice")
     for seeds in DESIGNS:
         for spreads in SPREADS:
             print(f"{seeds!s:>16} {spreads!s:>16}", *(f"{r:>13}" for r in rates(seeds, spreads, rng)))
+    for n, m in ((5, 5), (10, 10), (10, 20), (5, 10), (5, 20)):
+        print(f"{(n, m)!s:>16}  latency, exponential {of_latency(n, m, rng):>13}")

@@ -28,6 +28,7 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "one in 15 30 % slower, candidate, noise of 0.2 %": (lognormal(0.002), failing(1 / 15, 0.002)),
     "one in five is 10 % slower": (bimodal, bimodal),
     "sessions share half of the variance": (lognormal(0.07), lognormal(0.07)),
+    "sessions slow half of the shapes, and speed up half": (lognormal(0.07), lognormal(0.07)),
     "sessions, taken as independent": (lognormal(0.07), lognormal(0.07)),
 }
 HEADS = ("faster", "slower", "not slower, count", "not slower, verdict", "worst shape")
@@ -107,7 +108,7 @@ def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS), design: str 
             count = _independent if name.endswith("independent") else at_least
             with mock.patch.object(claims, "at_least", count):
                 for _ in range(reports):
-                    wrong += _wrong(pair, n, rng, design, shared=name.startswith("sessions"))
+                    wrong += _wrong(pair, n, rng, design, shared=_of_session(name))
             row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
         rows.append(row)
     return table(["noise", *(f"{n}" if design == "shared" else f"{n}+{n}" for n in (5, 10, 20))], rows)
@@ -192,13 +193,21 @@ def _independent(p: Array, *, correlation: float, alpha: float) -> int:  # noqa:
     return at_least(p, correlation=0.0, alpha=alpha)
 
 
+def _of_session(name: str) -> Array:
+    """Return how much of the error of a session each shape has, by the name of the noise."""
+    shared = np.full(SHAPES, float(name.startswith("sessions")))
+    if "half of the shapes" in name:
+        shared[SHAPES // 2 :] *= -1
+    return shared
+
+
 def _wrong(
-    pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, design: str, *, shared: bool
+    pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, design: str, *, shared: Array
 ) -> list[bool]:
     """Return which claims are false where nothing differs, or where every shape is at the tolerance."""
     logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
-    if shared:
-        logs = logs + rng.normal(0, 0.07, (1, 2, n))
+    if shared.any():
+        logs = logs + shared[:, np.newaxis, np.newaxis] * rng.normal(0, 0.07, (1, 2, n))
     if design == "shared":
         logs = logs + rng.normal(0, 0.1, (SHAPES, 1, n))
     slower = logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis]

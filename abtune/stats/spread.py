@@ -190,8 +190,8 @@ def skewness_gap(samples: TwoSample) -> float:
     """
     if samples.paired:
         return _mean_gap(samples, _gaps(samples))
-    # The skewness of the difference of the means misleads. Of sides that are skewed alike, the noisier one has
-    # the larger part in it.
+    # The skewness of the difference of the means misleads. Of sides that are skewed alike, the noisier one
+    # decides it.
     found = _mean_gap(samples, _gaps_of_means(samples))
     unequal = bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
     return _mean_gap(samples, _gaps(samples)) if unequal and not found else found
