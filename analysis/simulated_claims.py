@@ -25,7 +25,6 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "skewed candidate or baseline": in_halves(lognormal(0.05), skewed(1, 0.1)),
     "one in five 30 % slower, candidate or baseline": in_halves(lognormal(0.02), failing(1 / 5)),
     "one in 15 30 % slower, candidate": (lognormal(0.02), failing(1 / 15)),
-    "one in 15 30 % slower, candidate, noise of 0.2 %": (lognormal(0.002), failing(1 / 15, 0.002)),
     "one in five is 10 % slower": (bimodal, bimodal),
     "sessions share half of the variance": (lognormal(0.07), lognormal(0.07)),
     "sessions slow half of the shapes, and speed up half": (lognormal(0.07), lognormal(0.07)),
