@@ -154,11 +154,11 @@ def measuring_noise(dataset: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr
 def noise_sentence(dataset: xr.Dataset) -> str:
     """Say how large the noise of the search is, and how small the noise of measuring."""
     search, between, within = (
-        f"{100 * float(each.median()):.2f} % {{}} (at most {100 * float(each.max()):.2f} %)"
+        f"{100 * float(each.median()):.2g} % (at most {100 * float(each.max()):.2g} %)"
         for each in measuring_noise(dataset)
     )
     return (
-        "The searches. The standard deviation of the log latency has a median over the shapes of "
-        f"{search.format('between seeds')}, {between.format('between rounds of measuring one winner')}, and "
-        f"{within.format('within a round')}."
+        f"From the searches: the standard deviation of the log latency is {search} between seeds. "
+        f"It is {between} between rounds of measuring a winner, and {within} within a round. "
+        "Each is a median over the shapes."
     )
