@@ -45,6 +45,7 @@ def abtune(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+WITHOUT_EXTRAS = {"noise", "overall", "winners", "curve"}
 ANALYSING = [
     ("--help",),
     ("datasets",),
@@ -53,12 +54,7 @@ ANALYSING = [
     # One command writes all formats that a file name chooses, and another one prints one of the others.
     ("analyze", PILOT, *(f"--output=r{suffix}" for form in FORMATS.values() for suffix in form.suffixes[:1])),
     *(("analyze", PILOT, "--format", form.name) for form in FORMATS.values() if not form.suffixes),
-    (
-        "analyze",
-        PILOT,
-        "--section",
-        ",".join({"report", "noise", "overall", "winners", "curve"} & {*SECTIONS}),
-    ),
+    ("analyze", PILOT, "--section", ",".join(name for name in SECTIONS if name in WITHOUT_EXTRAS)),
     ("analyze", PILOT, "--explain", "M=512_*"),
     ("analyze", "h200-tvm14009", "--section", "report,same-schedule"),
     ("analyze", TABLE, "--section", "report,single-run"),
