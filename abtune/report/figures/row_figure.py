@@ -174,8 +174,7 @@ def row_figure(
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
-    origin = origin_of(analysis)
-    texts = [*notes, *([f"{origin},"] if origin else []), seeds_per_shape(analysis)]
+    texts = [*notes, origin_of(analysis), seeds_per_shape(analysis)]
     lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
     axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
