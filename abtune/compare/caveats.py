@@ -273,7 +273,7 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     asked = must if needs_resamples(settings) else ""
     yield (
         f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate "
-        f"how many shapes are {claims} (simulated, docs/statistics.md). If runs fail rarely, up to 40% do."
+        f"how many shapes are {claims} (simulated, docs/statistics.md). If runs fail rarely, up to 41% do."
     )
 
 

@@ -75,7 +75,7 @@ def test_go_packages_may_share_a_name(tmp_path: Path) -> None:
 
 
 def test_several_runs_of_go_in_a_file_are_said(tmp_path: Path) -> None:
-    """Their timings are repeats of one seed, because nothing tells which line is of which process."""
+    """Their timings are repeats of one seed. The file does not say which process made a line."""
     run = "goos: linux\npkg: p\nBenchmarkX 1 5 ns/op\ncoverage: {} % of statements\nPASS\n"
     (tmp_path / "a").write_text(run.format(1) + run.format(2), encoding="utf-8")
     imported = read("go-bench", f"a={tmp_path / 'a'}")

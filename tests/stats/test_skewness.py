@@ -54,7 +54,7 @@ def test_a_gap_has_a_sign_and_a_size() -> None:
 
 @pytest.mark.parametrize("times", [0.25, 4.0])
 def test_of_sides_that_are_skewed_alike_the_noisier_one_misleads(times: float) -> None:
-    """The difference of their means is as skewed as that of the noisier side."""
+    """The noisier side decides how skewed the difference of the means is."""
     first, second = drawn(skewed=True, shapes=29, seed=1), times * drawn(skewed=True, shapes=29, seed=2)
     assert skewness_gap(TwoSample.without_floor(first, second)) * (times - 1) > 1.0
     assert skewness_gap(TwoSample.without_floor(first, second / times)) == 0

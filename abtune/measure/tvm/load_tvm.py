@@ -55,7 +55,7 @@ def load_tensor_intrinsics() -> None:
             import tvm.s_tir.tensor_intrin  # noqa: F401
 
 
-def _stack_without_source() -> list[inspect.FrameInfo]:
+def _stack_without_source(*_: object, **__: object) -> list[inspect.FrameInfo]:
     """Return the frames of the caller, as ``inspect.stack`` does, but without their source."""
     own = inspect.currentframe()
     callers = traceback.walk_stack(own and own.f_back)

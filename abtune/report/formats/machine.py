@@ -85,9 +85,8 @@ def _cell(value: object) -> object:
     return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@")) else printable(text)
 
 
-# A shape that is shown to be slower is a failure in JUnit XML and an error at GitHub. One that could not be
-# judged is an error or a warning. What is not settled is skipped: neither a success nor a failure.
-# `--fail-on` does not matter.
+# A regressed shape is a failure in JUnit XML and an error at GitHub. An invalid one is an error or a warning.
+# JUnit skips an inconclusive shape. `--fail-on` does not matter.
 _OUTCOMES = {Verdict.REGRESSED: "failure", Verdict.INVALID: "error", Verdict.INCONCLUSIVE: "skipped"}
 _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
