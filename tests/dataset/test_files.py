@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def test_round_trip_is_identity(dataset: xr.Dataset) -> None:
         opened = abtune.open_dataset(path)
         assert names_in(folder) == ["round.nc"]
     xr.testing.assert_identical(opened, dataset)
+
+
+def test_the_package_has_the_datasets_that_are_named() -> None:
+    """The wheel has the bundled datasets, and no others."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    packed = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert packed == {f"data/{name}.nc": f"abtune/data/{name}.nc" for name in BUNDLED}
 
 
 @pytest.mark.parametrize("name", BUNDLED)
