@@ -72,7 +72,8 @@ def judge(
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:
         numbers["boost_high_simultaneous"] = min(row.boost_high_simultaneous, 0.0)
-    notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings)])))
+    beyond = _beyond_interval(row, settings, verdict, at_least)
+    notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings), beyond])))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
 
@@ -99,6 +100,19 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
         f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because the "
         "variances may differ."
     )
+
+
+def _beyond_interval(row: Evidence, settings: Settings, verdict: Verdict, least: float) -> str:
+    """Return why an interval allows what the verdict excludes; empty if it does not."""
+    if verdict is Verdict.NOT_SLOWER and row.boost_low < -settings.tolerance:
+        return (
+            f"The verdict rests on the one-sided bound of {bound_percent(least)}. The two-sided interval "
+            "reaches further."
+        )
+    slow, fast = margin_ends(settings.margin)
+    if verdict is Verdict.EQUIVALENT and not slow < row.boost_low <= row.boost_high < fast:
+        return "The tests of equivalence are one-sided. The two-sided interval reaches further."
+    return ""
 
 
 def is_valid(row: Evidence, settings: Settings) -> bool:
@@ -295,6 +309,8 @@ def _how_large(row: Evidence, settings: Settings, least: float = math.nan) -> st
     how = "but maybe by less"
     if _beyond(low, high, settings.margin) or least >= settings.margin:
         how = "by more"
+    elif _beyond(row.boost_low, row.boost_high, settings.margin):
+        how = "but the bounds of all shapes at once allow less"
     elif margin_ends(settings.margin)[0] < low and high < settings.margin:
         how = "but by less"
     start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"

@@ -67,7 +67,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"boost_low_simultaneous": -0.08, "boost_high_simultaneous": 0.21},
             {},
             Verdict.IMPROVED,
-            "Faster (adjusted p 0.010), but maybe by less than the 2% margin.",
+            "Faster (adjusted p 0.010), but the bounds of all shapes at once allow less than the 2% margin.",
         ),
         (
             {"boost": 0.01, "boost_low": 0.005, "boost_high": 0.015, "p_equivalence_adjusted": 0.001},
@@ -238,7 +238,27 @@ def test_the_margin_is_compared_with_the_simultaneous_interval() -> None:
     wanted = replace(SETTINGS, require_margin=True)
     assert judge(row, wanted).verdict is Verdict.INCONCLUSIVE
     assert judge(row, replace(wanted, correction="none")).verdict is Verdict.IMPROVED
-    assert "maybe by less than the 2% margin" in judge(row, SETTINGS).reason
+    assert "all shapes at once allow less than the 2% margin" in judge(row, SETTINGS).reason
+
+
+@pytest.mark.parametrize(
+    ("numbers", "note"),
+    [
+        (
+            {"boost_low": -0.06, "boost_at_least": -0.0475},
+            "The verdict rests on the one-sided bound of -4.8%. The two-sided interval reaches further.",
+        ),
+        ({"boost_low": -0.04, "boost_at_least": -0.03}, ""),
+        (
+            {"boost": 0.0, "boost_low": -0.01, "boost_high": 0.021, "p_equivalence_adjusted": 0.04},
+            "The tests of equivalence are one-sided. The two-sided interval reaches further.",
+        ),
+        ({"boost": 0.0, "boost_low": -0.01, "boost_high": 0.01, "p_equivalence_adjusted": 0.04}, ""),
+    ],
+)
+def test_an_interval_beyond_the_verdict_is_explained(numbers: dict[str, Any], note: str) -> None:
+    """A note says why an interval beyond the tolerance or the margin does not contradict the verdict."""
+    assert judge(evidence(**numbers), SETTINGS).caveats == (note,) * bool(note)
 
 
 def test_a_certain_difference_below_a_required_margin_can_be_equivalent() -> None:

@@ -380,7 +380,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             {"columns": {"seed": "run"}},
             "has no column 'run'; there are shape",
         ),
-        ("shape,config,time_us\nx,a,1\n", {"seed_is": "timing"}, "give a column seed in place of --seed-is"),
+        (HEADING + "x,a,0,1\n", {"seed_is": "timing"}, "a column seed, so --seed-is timing is one too many"),
         ("shape,shape,time_us\nx,a,1\n", {}, "two columns have the same name"),
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number; if that run"),
         (
@@ -495,7 +495,7 @@ def test_work_grows_with_the_number_of_seeds(tmp_path: Path, monkeypatch: pytest
         for config in "ab"
     )
     reading = Reading(cells=cells, each_a_process=False, notes=())
-    monkeypatch.setattr("abtune.ingest.timings.timings.read_csv", lambda *_: reading)
+    monkeypatch.setattr("abtune.ingest.timings.timings.read_csv", lambda *_, **__: reading)
     Seed.compared = 0
     assert read_text(tmp_path, HEADING).sizes["seed"] == 500
     assert Seed.compared < 10 * len(cells)
@@ -571,6 +571,25 @@ def test_hyperfine() -> None:
     imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", seed_is="timing")
     assert imported.dataset["latency"].values[0, :, :, 0, 0].tolist() == times
     assert imported.notes == ("each timing is one seed: 4 seeds per cell, 1 timing per seed",)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("shape,config,time_s\nx,a,1\nx,b,3\nx,a,2\nx,b,\n", [[1, 2], [3, math.nan]]),
+        ("shape,a_s,b_s\nx,1,3\nx,2,4\n", [[1, 2], [3, 4]]),
+    ],
+)
+def test_each_line_of_a_table_may_be_a_process(tmp_path: Path, text: str, seconds: list[list[float]]) -> None:
+    """With --seed-is timing each time is a seed, and one without a time failed; without it, a line says so."""
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    imported = read(path, seed_is="timing")
+    np.testing.assert_equal(imported.dataset["latency"].values[0, :, :, 0, 0], seconds)
+    assert imported.notes[0] == "each timing is one seed: 2 seeds per cell, 1 timing per seed"
+    failed = imported.dataset["run_status"].values == RunStatus.FAILED
+    np.testing.assert_equal(failed[0], np.isnan(seconds))
+    assert "if each was of a process of its own, add --seed-is timing" in read(path).notes[0]
 
 
 def hyperfine(**entry: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,15 +52,19 @@ class _Table:
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
+    each_a_seed: bool = False  # whether each line is a run
 
 
-def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
+def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table: _Table | None = None
     for line, row in csv_rows(text):
         if table is None:
             table = _read_heading(row, names, unit)
             check_names(table.configs.values())
+            table.each_a_seed = each_a_seed
+            if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
+                raise InputError(f"has a column {told[0]}, so --seed-is timing is one too many")
         else:
             with naming(f"line {line}"):
                 _read_row(row, table, line)
@@ -76,7 +81,8 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
         )
         for key, rounds in table.timings.items()
     )
-    return Reading(cells=tuple(cells), notes=tuple(_notes(table)))
+    each_a_process = False if table.columns.keys() & {"seed", "round"} else None
+    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=tuple(_notes(table)))
 
 
 def _notes(table: _Table) -> Iterator[str]:
@@ -88,14 +94,15 @@ def _notes(table: _Table) -> Iterator[str]:
         if index not in used
     ]
     # Beside several configurations, a column may compare the times of its line.
-    alike = "" if table.configs else "; lines that differ in them alone count as repeats"
+    counted = "seed" if table.each_a_seed else "repeat"
+    alike = "" if table.configs else f"; lines that differ in them alone count as {counted}s"
     if unused:
         yield f"columns left out: {', '.join(unused)}{alike}"
     runs = [name for name in unused if name.casefold() in _RUNS]
-    if "seed" not in table.columns and runs:
+    if "seed" not in table.columns and runs and not table.each_a_seed:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
     if again := table.lines.total() - len(table.lines):
-        yield f"lines that are the same as one above: {again:,}; each counts as a repeat"
+        yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed:
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
@@ -212,6 +219,8 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
             table.timings.setdefault(key, {})
             if not is_missing:
                 _add_time(row, index, values, key, table, line)
+            elif table.each_a_seed:  # NaN is a run that failed
+                table.timings[key].setdefault("", []).append(math.nan)
 
 
 def _add_time(

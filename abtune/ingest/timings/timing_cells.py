@@ -46,7 +46,7 @@ class Reading:
     """What a file holds."""
 
     cells: tuple[FileCell, ...]
-    each_a_process: bool = False  # whether a process made each timing
+    each_a_process: bool | None = False  # whether a process made each timing; None if only the user knows
     notes: tuple[str, ...] = ()  # what was left out, one line each
 
 
@@ -93,8 +93,7 @@ def import_readings(
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
             said.setdefault(note, {})[source.path] = None
     what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
-    each_a_process = all(reading.each_a_process for reading in readings.values())
-    notes = [_about_seeds(rounds, what, each_a_process=each_a_process)]
+    notes = [_about_seeds(rounds, what, {reading.each_a_process for reading in readings.values()})]
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
         notes.append(f"{files}: {note}")
@@ -187,14 +186,16 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     return split
 
 
-def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, *, each_a_process: bool) -> str:
+def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, each_a_process: set[bool | None]) -> str:
     seeds = Counter((shape, config) for shape, config, _ in rounds).values()
     timings = [sum(map(len, cell.values())) for cell in rounds.values() if cell]
     note = f"each {what} is one seed: {_range(seeds, 'seed')} per cell, {_range(timings, 'timing')} per seed"
-    if max(seeds) == 1 and each_a_process and max(timings) > 1:
+    if max(seeds) == 1 and each_a_process == {True} and max(timings) > 1:
         note += "; each timing is of a process of its own: with --seed-is timing each is a seed"
     elif max(seeds) == 1:
         note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
+        if each_a_process == {None} and max(timings) > 1:
+            note += "; if each was of a process of its own, add --seed-is timing"
     return note
 
 

@@ -1,7 +1,7 @@
 """Dumps of repeated timings: CSV, JSON of benchmark runners, and what TVM prints of a ``time_evaluator``.
 
-Timings within one process are repeats, so **a file is a seed**, unless a column says otherwise. Only
-hyperfine starts a process for every timing; there a timing can be a seed, if the user says so.
+Timings within one process are repeats, so **a file is a seed**, unless a column says otherwise. Hyperfine
+starts a process for every timing, and so may who writes a table. There a timing is a seed if the user says so.
 """
 
 from __future__ import annotations
@@ -53,10 +53,7 @@ def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed:
     elif has_results(text):
         reading = read_printed(text)
     else:
-        reading = read_csv(text, columns, unit)
-        if each_a_seed:
-            raise InputError("for a table, give a column seed in place of --seed-is")
-        return reading
+        return read_csv(text, columns, unit, each_a_seed=each_a_seed)
     if unit or columns:
         raise InputError("--unit and --columns are for tables; this format has its own")
     if each_a_seed and not reading.each_a_process:
@@ -221,7 +218,7 @@ TIMINGS = Importer(
             name="seed-is",
             choices=("file", "timing"),
             default="file",
-            help="What counts as a seed; a timing only where each was a process (hyperfine).",
+            help="What counts as a seed; a timing only where each was a process (tables, hyperfine).",
         ),
     ),
     examples="""
