@@ -351,11 +351,10 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
         )
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
-        many, unit = settings.estimand.searches > 1, settings.unit
-        what = "finds a far faster kernel" if many else "ends with a far slower kernel"
+        unit, far = settings.unit, "faster" if settings.estimand.searches > 1 else "slower"
         yield (
-            f"If 1 {unit} in 10 {what}, {fewest} {unit}s miss it with a chance of {percent(unseen)}. "
-            f"Intervals cannot allow for what no {unit} shows."
+            f"If 1 {unit} in 10 is far {far}, there is a {percent(unseen)} chance that {fewest} {unit}s show "
+            f"none. Intervals cannot allow for what no {unit} shows."
         )
 
 

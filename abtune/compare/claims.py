@@ -55,10 +55,12 @@ def make_claims(
     # A shape most of whose runs failed has seeds, but only those that survived: it counts as not shown.
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
     enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
-    kinds = dict.fromkeys(row.workload for row in rows if row.workload)
+    kinds = Counter(row.workload for row in rows if row.workload)
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
-        chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
+        # A count of one shape would name it, without the correction that its verdict has.
+        several = [kind for kind, shapes in kinds.items() if shapes > 1]
+        chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in several}
     found = (
         _of_kind(kind, which, samples, one_sided, (valid, enough), settings) for kind, which in chosen.items()
     )

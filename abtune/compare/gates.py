@@ -207,7 +207,8 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
     found, bound = _UNKNOWN, ""
     if not math.isnan(least):
         found = f"at least {bound_percent(least)}"
-        bound = f"The boost is at least {bound_percent(least)}."
+        # Above zero, it would seem to say faster; tests of a difference have two sides.
+        bound = f"The boost is at least {bound_percent(least)}{' (one-sided)' * (least > 0)}."
     if least > row.boost_at_least:
         found = f"every shape {found}"
         bound = f"No shape is slower{f' by more than {bound_percent(least)[1:]}' if least < 0 else ''}."

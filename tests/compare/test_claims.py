@@ -123,6 +123,13 @@ def test_kinds_of_workload_have_their_own_claims() -> None:
     assert found == {None: (2, 4), "conv": (2, 2), "gemm": (0, 2)}
 
 
+def test_a_kind_of_one_shape_has_no_claims() -> None:
+    """They would name a shape as faster whose own verdict does not."""
+    dataset = make_sweep([0.3, 0.3, 0.0], n=8, noise=0.03)
+    dataset["workload"][:] = ["conv", "gemm", "gemm"]
+    assert {claim.workload for claim in abtune.analyze(dataset).claims} == {None, "gemm"}
+
+
 def test_the_worst_shape_has_the_lowest_bound() -> None:
     """It is a one-sided interval of one shape, and no claim is made where a shape has no verdict."""
     dataset = make_sweep([0.1, -0.05, 0.1], n=8, noise=0.02)
