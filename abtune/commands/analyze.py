@@ -110,17 +110,16 @@ Examples:
 )
 @method_options
 def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
-    """Say of each shape whether the candidate is faster than the baseline.
+    """Say of each shape whether the candidate is faster.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
     in this folder is read. The report gives for each shape the boost with its confidence interval, the
     test with its correction over the shapes, and a verdict: improved, regressed, equivalent, not slower,
-    inconclusive or invalid. Before the shapes stands how many are faster at least, and how slow any can be.
+    inconclusive or invalid. Above them it says how many shapes are faster at least, and how slow any can be.
 
-    Two gates for scripts control opposite errors. --fail-on regressed lets a regression pass that is not
-    shown. --fail-on slower-than:5% stops a change that is not shown to be harmless. In simulated reports of
-    29 shapes, the first stops without a reason, and the second passes a shape that loses 5%, in at most 5%
-    of cases (docs/statistics.md).
+    Two gates are for scripts. --fail-on regressed stops only at a regression that is shown. --fail-on
+    slower-than:5% stops unless it is shown that no shape loses more. Each errs in at most 5% of simulated
+    reports (docs/statistics.md).
     """
     import abtune
 

@@ -35,7 +35,7 @@ Examples:
 @click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
 @report_options
 def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) -> int:
-    """Say whether this machine is ready to sweep, and what to do if not.
+    """Check whether this machine can sweep, and what to do if not.
 
     Looks at software, compiler, GPUs, memory, load and disk. Then a few small kernels are proposed, built and
     timed just as a sweep does it. Exit code 0 if a sweep can run here, 2 if not.

@@ -73,7 +73,7 @@ def analyze(
     method : str, optional
         The interval, by its name in :mod:`abtune.stats.intervals.interval_methods`.
     estimand : str
-        Whose ratio the boost of a shape is: geometric-mean, median, or best-of:K, the expected best of K
+        What the boost of a shape compares: geometric-mean, median, or best-of:K, the expected best of K
         searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
     test : str, optional
         Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise

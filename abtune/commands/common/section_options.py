@@ -167,7 +167,7 @@ choice_options = together(
         type=click.Choice([estimand.value for estimand in Estimand]),
         default=next(iter(Estimand)).value,
         show_default=True,
-        help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
+        help="What the boost compares. best-of:K is for those who tune K times and keep the best; "
         f"{ALLOWED_BEST_OF}.",
     ),
     click.option("--method", type=Registered(method_names), help=f"The interval. {_defaults(methods_for)}"),

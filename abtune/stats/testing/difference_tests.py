@@ -73,7 +73,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             function=f"{_TESTS}.significance:moderated_test",
             error="abtune.stats.moderated:moderated_error",
             across_shapes=True,
-            hint="lends variances between shapes, for 5 seeds or so",
+            hint="shares variances between shapes, for about 5 seeds",
         ),
         DifferenceTest(
             name="permutation",
@@ -104,7 +104,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             function=f"{_TESTS}.significance:moderated_test",
             error="abtune.stats.moderated:moderated_error",
             across_shapes=True,
-            hint="lends variances between shapes of pairs",
+            hint="shares variances between shapes of pairs",
         ),
         *(
             DifferenceTest(
