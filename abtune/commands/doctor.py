@@ -78,6 +78,6 @@ Examples:
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes commands, options and datasets."""
+    """Print the script that completes commands and options."""
     complete = SHELLS[shell](ctx.find_root().command, {}, "abtune", "_ABTUNE_COMPLETE")
     click.echo(complete.source())

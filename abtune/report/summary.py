@@ -152,13 +152,15 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         hint = "One run per cell: --section single-run says what such a table supports."
         single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
         yield Bullets((*notes.general, *[hint] * (single and view.hint)), footnotes=notes.numbered)
-        reasons = (_reasons(analysis, shown),)
-        yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
+        # With one run per cell, all reasons are the same, and the methods judge nothing.
+        if view.why or not single:
+            reasons = (_reasons(analysis, shown),)
+            yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
         methods = (
-            f"Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
+            f" Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
             f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
         )
-        yield Prose(f"{analysis.definition} {methods}", remark=True)
+        yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
 
 
 def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:

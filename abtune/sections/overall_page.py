@@ -19,13 +19,6 @@ from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell
 
-_MEANING = (
-    "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds. "
-    "other: expected for other shapes of that kind. best of k: each shape is tuned k times, and the "
-    "best is kept. without: mean over the other shapes, for the shape "
-    "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
-    "program, each shape's geometric mean latency times its calls."
-)
 _FEW = 3
 
 
@@ -44,8 +37,21 @@ def overall_page(analysis: Analysis) -> tuple[Part, ...]:
         Heading("all shapes together"),
         _boosts(analysis),
         Bullets(tuple(items)),
-        Prose(_MEANING, remark=True),
+        Prose(" ".join(_meanings(overall)), remark=True),
     )
+
+
+def _meanings(overall: Overall) -> Iterator[str]:
+    """Yield what the lines are, those that the table has."""
+    yield "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds."
+    if overall.by_kind:
+        yield "other: expected for other shapes of that kind."
+    if overall.best_of:
+        yield "best of k: each shape is tuned k times, and the best is kept."
+    if overall.weighted is not None:
+        yield "time: all calls of a program, each shape's geometric mean latency times its calls."
+    if overall.leave_one_out is not None:
+        yield "without: mean without this shape, for the two shapes that move the mean most."
 
 
 def _boosts(analysis: Analysis) -> Grid:
@@ -83,8 +89,8 @@ def _spread(overall: Overall, alpha: float) -> Iterator[str]:
         differ = "differ" if found.p <= alpha else "are not shown to differ"
         yield (
             f"The boosts of the shapes {differ}: Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). True "
-            f"boosts spread by about {tau}% (tau); {share}% of the variance of the estimates is more than "
-            "their error (I2)."
+            f"boosts spread by about {tau}% (tau). True differences make {share}% of the variance of the "
+            "estimates (I2)."
         )
     if 1 < len(overall.by_kind) < ENOUGH_KINDS:
         yield (

@@ -220,7 +220,7 @@ def _parts(found: WinnerTraits) -> Iterator[Part]:
         f"{found.baseline} %, {found.candidate} %: share of the winners. A winner with several blocks can "
         f"have several values. with %, without %: mean boost of {found.candidate}'s winners that have the "
         "value, and of its others, over the shapes with both. faster: in how many of these shapes winners "
-        "with it are faster than the others. These boosts are not causal."
+        "with it are faster than the others."
     )
     yield Prose(explained, remark=True)
     alike = []

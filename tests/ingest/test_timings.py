@@ -581,7 +581,7 @@ def test_hyperfine() -> None:
     ],
 )
 def test_each_line_of_a_table_may_be_a_process(tmp_path: Path, text: str, seconds: list[list[float]]) -> None:
-    """With --seed-is timing each time is a seed, and one without a time failed; without it, a line says so."""
+    """With --seed-is timing each time is a seed, and an empty one failed; without it, a line says so."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     imported = read(path, seed_is="timing")

@@ -70,7 +70,7 @@ def _recognises(path: Path, text: str) -> bool:
 DATABASES = Importer(
     name="databases",
     kind="a MetaSchedule database",
-    summary="""Read MetaSchedule's JSON databases, a folder for each run.
+    summary="""Read JSON databases of MetaSchedule, a folder for a run.
 
     A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
     its work_dir. The workload tells the shape, every trial is kept in order, and TVM is not needed. Nobody

@@ -197,7 +197,7 @@ KERNEL_TUNER = Importer(
 TVM_RECORDS = Importer(
     name="tvm-records",
     kind="a log of AutoTVM or Ansor",
-    summary="""Read JSON records of AutoTVM and Ansor, one file for each run.
+    summary="""Read JSON records of AutoTVM and Ansor, a file a run.
 
     PATH has a line for each trial. A task is labelled by its name and arguments, or by its workload key;
     --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.

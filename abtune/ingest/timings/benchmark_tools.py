@@ -299,7 +299,7 @@ BENCHMARK_DOTNET = named_importer(
     "a JSON of BenchmarkDotNet",
     _benchmark_dotnet,
     lambda text: text.lstrip("\ufeff \n").startswith("{") and '"HostEnvironmentInfo"' in text,
-    summary="""Read the JSON of BenchmarkDotNet, written with JsonExporter.Full.
+    summary="""Read the JSON of BenchmarkDotNet (JsonExporter.Full).
 
     Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
     nanoseconds of an operation, as BenchmarkDotNet itself takes them.""",
@@ -311,9 +311,10 @@ CARGO_BENCH = named_importer(
     "an output of cargo bench",
     _cargo_bench,
     lambda text: re.search(r"^" + _CARGO_LINE.pattern, text, re.M) is not None,
-    summary="""Read what cargo bench printed, also of criterion with --output-format bencher.
+    summary="""Read what cargo bench printed, also for criterion.
 
-    Each of the FILES is a seed, with one time of each benchmark.""",
+    Each of the FILES is a seed, with one time of each benchmark. criterion prints the same with
+    --output-format bencher.""",
     example="--run old='old-*.txt' --run new='new-*.txt'",
 )
 CRITERION = named_importer(
@@ -342,7 +343,7 @@ JMH = named_importer(
     "a JSON of JMH",
     _jmh,
     lambda text: text.lstrip().startswith("[") and '"primaryMetric"' in text,
-    summary="""Read the JSON of JMH, written with -rf json, whose forks are seeds.
+    summary="""Read the JSON of JMH (-rf json), whose forks are seeds.
 
     Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
     throughput becomes the time of an operation.""",
@@ -356,7 +357,7 @@ NVBENCH = named_importer(
     lambda text: (
         text.lstrip().startswith("{") and '"meta"' in text[:99] and bool(_NVBENCH.search(text[:9_999]))
     ),
-    summary="""Read the JSON of nvbench, written with --json or --jsonbin.
+    summary="""Read the JSON of nvbench (--json or --jsonbin).
 
     Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
     else a state has their mean. Skipped states are left out.""",

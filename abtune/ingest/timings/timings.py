@@ -1,7 +1,7 @@
 """Dumps of repeated timings: CSV, JSON of benchmark runners, and what TVM prints of a ``time_evaluator``.
 
 Timings within one process are repeats, so **a file is a seed**, unless a column says otherwise. Hyperfine
-starts a process for every timing, and so may who writes a table. There a timing is a seed if the user says so.
+starts a process for every timing, and a table may hold such timings. There each is a seed if users say so.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _recognises(_: Path, text: str) -> bool:
 TIMINGS = Importer(
     name="timings",
     kind="a dump of timings",
-    summary="""Read repeated timings: CSV, JSON of benchmark runners, results that TVM printed.
+    summary="""Read timings: CSV, JSON of benchmarks, prints of TVM.
 
     Each of the FILES is a seed, and the timings in it are repeats. CSV has a line for each timing, with
     columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. Or each
