@@ -158,7 +158,8 @@ def _explain(found: SameSchedule) -> str:
         "different kernels, of those tried. best known: the fastest kernels of both over all schedules; one "
         f"that is the same under both counts for {found.baseline} alone. {Reading.SAME}: both intervals "
         f"lie within {plain_percent(found.tolerance)}. {Reading.MIXED}: gains and losses beyond "
-        f"the noise of measuring. {Reading.OPEN}: none of these. Readings are corrected over the shapes (Holm)."
+        f"the noise of measuring. {Reading.OPEN}: none of these. Readings are corrected over the shapes "
+        "(Holm)."
     )
 
 
