@@ -589,7 +589,7 @@ def test_each_line_of_a_table_may_be_a_process(tmp_path: Path, text: str, second
     assert imported.notes[0] == "each timing is one seed: 2 seeds per cell, 1 timing per seed"
     failed = imported.dataset["run_status"].values == RunStatus.FAILED
     np.testing.assert_equal(failed[0], np.isnan(seconds))
-    assert "if each was of a process of its own, add --seed-is timing" in read(path).notes[0]
+    assert "if each timing was of a process of its own, add --seed-is timing" in read(path).notes[0]
 
 
 def hyperfine(**entry: Any) -> str:

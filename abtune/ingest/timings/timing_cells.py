@@ -193,9 +193,10 @@ def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, each_a_process: set[
     if max(seeds) == 1 and each_a_process == {True} and max(timings) > 1:
         note += "; each timing is of a process of its own: with --seed-is timing each is a seed"
     elif max(seeds) == 1:
-        note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
-        if each_a_process == {None} and max(timings) > 1:
-            note += "; if each was of a process of its own, add --seed-is timing"
+        remedy = "; if each timing was of a process of its own, add --seed-is timing"
+        may_be_seeds = each_a_process == {None} and max(timings) > 1
+        why = remedy if may_be_seeds else ": timings of one process are not fresh draws"
+        note += f"; one seed per cell supports no verdict{why}"
     return note
 
 
