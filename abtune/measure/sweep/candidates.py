@@ -26,17 +26,25 @@ from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
 from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
-# Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
+# Candidates that are built one after the other where each search has one core. Smaller chunks spread a batch
+# over more cores.
 CHUNK = 8
 
 
 async def try_candidates(
-    settings: Settings, cluster: Cluster, problem: Problem, candidates: Sequence[Candidate], *, priority: int
+    settings: Settings,
+    cluster: Cluster,
+    problem: Problem,
+    candidates: Sequence[Candidate],
+    *,
+    priority: int,
+    cores: int = 1,
 ) -> AsyncIterator[Timed]:
-    """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
+    """Yield the trials of candidates chunk by chunk, in their order; `cores` is the share of this search."""
+    size = max(1, CHUNK // cores)
 
     async def try_chunk(start: int) -> Timed:
-        chunk = candidates[start : start + CHUNK]
+        chunk = candidates[start : start + size]
         build = (problem, chunk, settings.build_timeout)
         # The first chunk goes first. Priorities of runs are whole numbers, so none comes in between.
         later = start / len(candidates)
@@ -46,7 +54,7 @@ async def try_candidates(
         cluster.builds.append(timed.building / len(chunk))
         return timed
 
-    tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), CHUNK)]
+    tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), size)]
     try:
         for task in tasks:
             yield await task

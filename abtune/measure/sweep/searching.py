@@ -124,8 +124,9 @@ class Search:
         """Return the history after the second step of an iteration: build and time the candidates."""
         history, session = self.history, self.session
         tried = (session.plan.settings, session.cluster, self._problem, history.pending)
+        cores = session.cluster.threads(session.runs_left)
         try:
-            async for timed in try_candidates(*tried, priority=self.priority):
+            async for timed in try_candidates(*tried, priority=self.priority, cores=cores):
                 history = history.tried(timed.trials, seconds=timed.seconds)
                 # A device that hangs costs each candidate its whole time limit, so it is not waited for.
                 await self._prove(broken=self._looks_broken(history, hangs=True))

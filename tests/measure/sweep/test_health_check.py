@@ -119,8 +119,9 @@ def test_a_system_without_room_for_processes_is_said_so(
     assert not store.has_work
 
 
-def test_candidates_are_tried_in_their_order() -> None:
-    """The chunks of a run have falling priorities, all above that of the next run."""
+@pytest.mark.parametrize(("cores", "size"), [(1, CHUNK), (3, CHUNK // 3), (2 * CHUNK, 1)])
+def test_candidates_are_tried_in_their_order(cores: int, size: int) -> None:
+    """The chunks of a run have falling priorities, all above that of the next run; cores share a chunk."""
     asked = []
 
     class Noting:
@@ -133,12 +134,13 @@ def test_candidates_are_tried_in_their_order() -> None:
     async def drain() -> None:
         noting = cast("Cluster", Noting())
         problem = Problem(shape=SMALL, config=PLAIN, target="")
-        tried = try_candidates(make_settings(), noting, problem, candidates, priority=-3)
+        tried = try_candidates(make_settings(), noting, problem, candidates, priority=-3, cores=cores)
         assert len([timed async for timed in tried]) == len(asked)
 
     candidates = [make_trial(number=number).candidate for number in range(3 * CHUNK + 1)]
     asyncio.run(drain())
     assert [candidate for chunk, _ in asked for candidate in chunk] == candidates
+    assert {len(chunk) for chunk, _ in asked[:-1]} == {size}
     priorities = [priority for _, priority in asked]
     assert priorities == sorted({*priorities}, reverse=True)
     assert -4 < min(priorities) < max(priorities) == -3
