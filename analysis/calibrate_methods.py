@@ -125,11 +125,10 @@ def false_alarm_table(replications: int) -> str:
         for n, m in ((5, 5), (10, 10), (5, 15), (15, 5)):
             rng = np.random.default_rng([2, n, m])
             first, second = pair[0](rng, (replications, n)), pair[1](rng, (replications, m))
-            p, rank = p_values(first, second, "permutation", "none", rng, rank_test=True)
-            row += [f"{100 * np.mean(part <= ALPHA):.1f}" for part in (p, rank)]
+            p = p_values(first, second, "permutation", "none", rng)
+            row.append(f"{100 * np.mean(p <= ALPHA):.1f}")
         rows.append(row)
-    heads = [f"{design}, {test}" for design in ("5+5", "10+10", "5+15", "15+5") for test in ("mean", "rank")]
-    return table(["noise", *heads], rows)
+    return table(["noise", "5+5", "10+10", "5+15", "15+5"], rows)
 
 
 def single_run_table(replications: int) -> str:

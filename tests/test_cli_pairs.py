@@ -88,11 +88,6 @@ def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
         ),
         (["--test", "moderated"], "which this dataset has; choose sign-flip, paired-moderated"),
         (["--estimand", "median"], "there is no median of pairs, which this dataset has; use geometric-mean"),
-        (
-            ["--rank-test"],
-            "the Mann-Whitney test compares single searches, not the geometric-mean of pairs, which this "
-            "dataset has; leave it out",
-        ),
     ],
 )
 def test_what_makes_no_sense_for_pairs_is_one_line(run: Run, options: list[str], said: str) -> None:

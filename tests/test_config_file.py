@@ -33,9 +33,7 @@ def test_a_file_sets_defaults_and_the_command_line_wins(run: Run, name: str, tab
 
 
 def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
-    text = (
-        '[analyze]\nsection = "summary"\nfail-on = ["inconclusive", "slower-than:50%"]\nrank-test = false\n'
-    )
+    text = '[analyze]\nsection = "summary"\nfail-on = ["inconclusive", "slower-than:50%"]\n'
     Path("abtune.toml").write_text(text, encoding="utf-8")
     outcome = run("analyze", "h200-pilot")
     assert outcome.code == 1

@@ -40,7 +40,7 @@ _ORDERS = ("boost", "p", "verdict", "noise", "name")
 # The options that say how shapes are judged.
 _JUDGING = (
     *("baseline", "level", "margin", "tolerance", "rng_seed", "estimand", "method", "test", "correction"),
-    *("rank_test", "require_margin"),
+    "require_margin",
 )
 
 

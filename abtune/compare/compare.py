@@ -44,7 +44,6 @@ def analyze(
     estimand: str = "geometric-mean",
     test: str | None = None,
     correction: str | None = None,
-    rank_test: bool = False,
     require_margin: bool = False,
     of_candidates: int = 1,
 ) -> Analysis:
@@ -82,8 +81,6 @@ def analyze(
     correction : str, optional
         Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
         max-t for the sign-flip test, and holm for others.
-    rank_test : bool
-        Whether to add the Mann-Whitney test of whether the typical run is faster.
     require_margin : bool
         Whether a difference is called one only if its interval lies beyond the margin.
     of_candidates : int
@@ -122,7 +119,6 @@ def analyze(
         method="" if method is None else method,
         test="" if test is None else test,
         correction="" if correction is None else correction,
-        rank_test=rank_test,
         require_margin=require_margin,
         of_candidates=of_candidates,
     )

@@ -109,8 +109,6 @@ class Evidence:
     p_welch_adjusted: float
     p_resampled: float | None
     p_resampled_adjusted: float | None
-    p_rank: float | None
-    p_rank_adjusted: float | None
     p_equivalence: float
     p_equivalence_adjusted: float
     detectable: float
@@ -161,8 +159,6 @@ class Comparison(Evidence):
     p_resampled, p_resampled_adjusted : float or None
         The bootstrap-t test, pooled over shapes, likewise. It has to confirm a difference in favour of the
         more skewed side, and is NaN in the other direction; None if no side is more skewed.
-    p_rank, p_rank_adjusted : float or None
-        Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
     p_equivalence, p_equivalence_adjusted : float
         Test of a difference beyond the margin, and the same corrected over the shapes. Where one side is more
         skewed, the larger of this and of the bootstrap-t.
@@ -406,7 +402,7 @@ class Analysis:
         record = load("abtune.report.summary:comparison_record")
         frame = pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
         # Tests that were not made are columns of None, which would be objects; as floats they are NaN.
-        optional = [name for name in frame if str(name).startswith(("p_rank", "p_resampled"))]
+        optional = [name for name in frame if str(name).startswith("p_resampled")]
         return frame.astype(dict.fromkeys(optional, float))
 
     def to_xarray(self) -> xr.Dataset:

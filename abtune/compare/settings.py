@@ -43,7 +43,6 @@ class Settings:
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
     test: str = ""  # the test of a difference; empty for the default
     correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default of the test
-    rank_test: bool = False  # whether to add the Mann-Whitney test
     require_margin: bool = False  # whether a difference has to be larger than the margin
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
@@ -54,7 +53,7 @@ class Settings:
         check_fraction("level", self.level, 0.95)
         check_fraction("margin", self.margin, 0.02)
         check_fraction("tolerance", self.tolerance, 0.05)
-        for name, switch in (("rank_test", self.rank_test), ("require_margin", self.require_margin)):
+        for name, switch in (("require_margin", self.require_margin),):
             if not isinstance(switch, bool | np.bool_) and switch not in (0, 1):  # "no" would be true
                 raise InputError(f"{name} is True or False, not {shown(switch)}")
         check_whole("rng_seed", self.rng_seed, 0)
@@ -68,10 +67,6 @@ class Settings:
         if self.paired and self.estimand is not Estimand.GEOMETRIC_MEAN:
             raise InputError(
                 f"there is no {self.estimand} of pairs, which this dataset has; use {Estimand.GEOMETRIC_MEAN}"
-            )
-        if self.rank_test and (self.paired or self.estimand.searches > 1):
-            raise InputError(
-                f"the Mann-Whitney test compares single searches, not the {self._compared}; leave it out"
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:

@@ -16,7 +16,6 @@ from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneo
 from abtune.stats.moderated import moderate
 from abtune.stats.spread import misled
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
@@ -160,8 +159,6 @@ class Tests:
     # bootstrap-t pooled over shapes, NaN where it confirms nothing; None unless one side is more skewed
     p_resampled: Floats | None = None
     p_resampled_adjusted: Floats | None = None
-    p_rank: Floats | None  # Mann-Whitney; None unless asked for
-    p_rank_adjusted: Floats | None
     p_equivalence: Floats  # of a difference beyond the margin; also by bootstrap-t if that is made
     p_equivalence_adjusted: Floats
 
@@ -221,7 +218,6 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         # Without noise it is the share of a split, and a joint correction counts splits once for all shapes.
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
-    p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None
     margin = math.log1p(settings.margin) - samples.rounding
     p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=margin))
     return Tests(
@@ -229,8 +225,6 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_adjusted=p_adjusted,
         p_welch=p_welch,
         p_welch_adjusted=p_welch_adjusted,
-        p_rank=p_rank,
-        p_rank_adjusted=None if p_rank is None else correction.adjust(p_rank),
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=correction.adjust(p_equivalence),
     )

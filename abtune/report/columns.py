@@ -106,7 +106,6 @@ def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> lis
 def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:
     """Return the columns of the table of shapes that say something; ``notes`` are footnotes of verdicts."""
     rows = analysis.comparisons
-    ranks = [math.nan if row.p_rank_adjusted is None else row.p_rank_adjusted for row in rows]
     verdicts = [
         Cell(text=row.verdict.words, tone=row.verdict.value, notes=marks)
         for row, marks in zip(rows, notes, strict=True)
@@ -124,7 +123,6 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         column("p", [p_value(row.p) for row in rows], gives_way=5),
         column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
         column("at least %", at_least, gives_way=5),
-        column("rank p", list(map(p_value, ranks)), gives_way=4),
         column("verdict", verdicts, kind="word"),
         column("noise %", noise, gives_way=6),
         column("pairs" if paired else "seeds", seeds, gives_way=4),

@@ -321,7 +321,7 @@ COMPARISON = {
     **_of_sides("{}", "config"),
     **_of_sides("n_{}", "n"),
     **_same("boost boost_low boost_high p p_adjusted verdict reason p_equivalence p_equivalence_adjusted"),
-    **_same("p_welch p_welch_adjusted p_resampled p_resampled_adjusted p_rank p_rank_adjusted"),
+    **_same("p_welch p_welch_adjusted p_resampled p_resampled_adjusted"),
     **_same("boost_low_simultaneous boost_high_simultaneous boost_at_least"),
     **_of_sides("latency_{}", "latency"),
     **_of_sides("noise_{}", "noise"),

@@ -164,8 +164,7 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
 
 def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
     """Yield every test of this shape, corrected over all shapes as the analysis is, or as its default."""
-    single = not analysis.settings.paired and analysis.settings.estimand.searches == 1
-    settings = replace(analysis.settings, rank_test=single)
+    settings = analysis.settings
     kinds, made = tests_for(settings.estimand, paired=settings.paired), {}
     for name, test in kinds.items():
         correction = settings.correction if settings.procedure.fits(test) else test.correction
@@ -185,8 +184,6 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
         yield row(name, tests, "p", judges=tests is judging)
         if confirming := kinds[name].confirmed_by:
             yield row(confirming, tests, "p_welch", judges=tests is judging)
-            if settings.rank_test:
-                yield row("Mann-Whitney", tests, "p_rank", judges=False)
         # These belong to the report and not to one of the tests, so they stand once, below the first.
         if name == next(iter(made)):
             if judged.p_resampled is not None and not math.isnan(judged.p_resampled):

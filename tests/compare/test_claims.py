@@ -328,7 +328,7 @@ def test_an_analysis_shows_itself() -> None:
     assert "<iframe" in analysis._repr_html_()
     table = analysis.to_dataframe()
     assert table["boost"].tolist() == [row.boost for row in analysis.comparisons]
-    assert table["p_rank"].dtype == float  # NaN, because nobody asked for the test
+    assert table["p_resampled"].dtype == float  # NaN, because the test was not made
     assert analysis.same_schedule is None
     assert analysis.plot().axes
     with pytest.raises(InputError, match="no format 'docx'"):
@@ -363,7 +363,7 @@ def test_a_skewed_side_is_said(baseline: bool, candidate: bool, said: str) -> No
 def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
     """Every column of CSV is a variable over the shapes, and comes back from netCDF as it was."""
     dataset = abtune.open_dataset("h200-pilot")
-    for options in ({}, {"rank_test": True}):
+    for options in ({}, {"estimand": "median"}):
         analysis = abtune.analyze(dataset, **options)
         made = analysis.to_xarray()
         made.to_netcdf(tmp_path / "a.nc")
@@ -371,7 +371,7 @@ def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
             xr.testing.assert_identical(kept.load(), made)
         assert made["verdict"].values.tolist() == [row.verdict.value for row in analysis.comparisons]
         assert made["boost"].values.tolist() == [row.boost for row in analysis.comparisons]
-        assert bool(made["p_rank"].isnull().all()) is not bool(options)
+        assert bool(made["p_resampled"].isnull().all())
         assert {made[name].dtype.kind for name in made if str(name).startswith("p")} == {"f"}
         assert (made.attrs["candidate"], made.attrs["margin"]) == ("async", 0.02)
         assert made["latency_baseline"].attrs["units"] == "s"

@@ -34,8 +34,6 @@ def evidence(**numbers: Any) -> Evidence:
         "p_welch_adjusted": 0.01,
         "p_resampled": None,
         "p_resampled_adjusted": None,
-        "p_rank": None,
-        "p_rank_adjusted": None,
         "p_equivalence": 1.0,
         "p_equivalence_adjusted": 1.0,
         "detectable": 0.04,

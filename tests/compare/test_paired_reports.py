@@ -285,7 +285,6 @@ def test_the_order_of_the_seeds_does_not_matter() -> None:
         ({"method": "welch"}, "choose paired-bootstrap, paired-t"),
         ({"test": "permutation"}, "there is no permutation test of the geometric-mean of pairs, which this"),
         ({"estimand": "median"}, "there is no median of pairs, which this dataset has; use geometric-mean"),
-        ({"rank_test": True}, "the Mann-Whitney test compares single searches"),
         ({"test": "paired-moderated", "correction": "max-t"}, "max-t does not correct the paired-moderated"),
     ],
 )

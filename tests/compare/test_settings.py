@@ -185,15 +185,6 @@ def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None
     assert missed / analyses <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / analyses)
 
 
-def test_ranks_are_tested_when_asked() -> None:
-    """Typical runs are compared beside the mean, corrected over the shapes; without asking there is none."""
-    dataset = make_sweep(TRUE, n=9, m=7)
-    for row in abtune.analyze(dataset, rank_test=True).comparisons[10:]:
-        assert row.p_rank == pytest.approx(2 / math.comb(16, 7))
-        assert row.p_rank_adjusted == pytest.approx(row.p_rank * 18)
-    assert {row.p_rank for row in abtune.analyze(dataset).comparisons} == {None}
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -216,7 +207,6 @@ def test_ranks_are_tested_when_asked() -> None:
             {"estimand": "best-of:2", "correction": "max-t"},
             "bootstrap-t test of the best-of:2; choose holm, bh",
         ),
-        ({"estimand": "best-of:2", "rank_test": True}, "Mann-Whitney test compares single searches"),
         (
             {"estimand": "best-of:4"},
             "best-of:4 takes 20 seeds .* more than 10 of both mainline and async, which allows .*median, "
@@ -254,7 +244,6 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
         ({"require_margin": "no"}, "require_margin is True or False, not 'no'"),
-        ({"rank_test": 2}, "rank_test is True or False, not 2"),
         ({"shapes": 3}, "shapes is a list of labels, kinds, globs or presets, not 3"),
         ({"shapes": [3]}, r"shapes is a list of labels, kinds, globs or presets, not \[3\]"),
     ],
@@ -284,9 +273,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
 )
 def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, test: str) -> None:
     """Whatever is chosen, boosts become their inverse, and p-values and verdicts follow."""
-    single, n = Estimand(estimand).searches == 1, max(Estimand(estimand).fewest_seeds, 5)
+    n = max(Estimand(estimand).fewest_seeds, 5)
     dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=n + 1, m=n, noise=(0.03, 0.01), rounds=2)
-    options = {"estimand": estimand, "correction": correction, "test": test, "rank_test": single}
+    options = {"estimand": estimand, "correction": correction, "test": test}
     there = abtune.analyze(dataset, **options)
     back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)
     np.testing.assert_allclose(np.log1p(bounds(there)), -np.log1p(bounds(back))[:, ::-1], rtol=1e-9)
@@ -294,9 +283,7 @@ def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, 
     unsettled = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE}
     mirrored = {Verdict.IMPROVED: Verdict.REGRESSED, Verdict.REGRESSED: Verdict.IMPROVED}
     for one, two in zip(there.comparisons, back.comparisons, strict=True):
-        for name in ("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted", "p_rank_adjusted")[
-            : 3 + single
-        ]:
+        for name in ("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted"):
             assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9)
         assert {mirrored.get(one.verdict, one.verdict), two.verdict} <= unsettled or (
             mirrored.get(one.verdict, one.verdict) is two.verdict

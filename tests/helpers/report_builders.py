@@ -67,8 +67,6 @@ def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparis
         "p_welch_adjusted": 0.0051,
         "p_resampled": None,
         "p_resampled_adjusted": None,
-        "p_rank": None,
-        "p_rank_adjusted": None,
         "p_equivalence": 0.98,
         "p_equivalence_adjusted": 1.0,
         "detectable": 0.09,

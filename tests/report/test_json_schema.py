@@ -82,7 +82,6 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "h200-tvm14009 --rank-test",
         "h200-deep --section report,overall,noise --weights resnet50",
         "h200-pilot --estimand median",
         "tvm14009-rtx3080",

@@ -188,9 +188,6 @@ choice_options = together(
 method_options = together(
     choice_options,
     click.option(
-        "--rank-test", is_flag=True, help="Add the Mann-Whitney test of whether the typical run is faster."
-    ),
-    click.option(
         "--require-margin",
         is_flag=True,
         help="Call a difference one only if its interval lies beyond the margin.",

@@ -170,8 +170,7 @@ def _calibrate(
     simulation = Simulation(
         pools=pools,
         floor=two_sample(*keep_best(sides, settings.estimand)).floor[usable],
-        # No rate here is that of the rank test, so no replication has to make it.
-        settings=replace(settings, rank_test=False),
+        settings=settings,
         replications=replications,
     )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
@@ -207,7 +206,7 @@ def resplit(
     samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
 ) -> Iterator[Resplit]:
     """Yield A/A comparisons: the seeds of every shape with at least four, split in halves."""
-    settings = replace(settings, correction="none", rank_test=False)  # the rows are no report
+    settings = replace(settings, correction="none")  # the rows are no report
     for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
         values = row[~np.isnan(row)]
         if len(values) < _FEWEST_TO_SPLIT:

@@ -105,7 +105,7 @@ class Simulation:
 
     pools: Sequence[Sequence[Pool]]  # of both sides
     floor: Floats
-    settings: Settings  # without the rank test
+    settings: Settings
     replications: int
 
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:

@@ -1,7 +1,8 @@
-"""Tests that count: sign flips of pairs, ranks of Mann and Whitney, and splits of medians.
+"""Tests that count: sign flips of pairs, and splits of medians.
 
 Were both sides of a pair the same, a difference could as well have the other sign. Source: R. A. Fisher, The
-Design of Experiments (1935), section 21. The other two tests hardly notice a rare failed search.
+Design of Experiments (1935), section 21. The test of medians hardly notices a rare
+failed search.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy import special
 
 from abtune.stats.estimates import medians
 from abtune.stats.splits import RESAMPLES, blocked_product, random_splits, subsets
@@ -72,62 +72,10 @@ def _threshold(differences: Floats) -> Floats:
     return np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)
 
 
-_MOST_EXACT = 120  # seeds in all, for the Mann-Whitney test
 _MOST_SPLITS = 20_000
 _RANDOM = 19_999
 _SHAPES_AT_ONCE = 64  # arrays that stay in the cache take a third of the time
 _SPLITS_AT_ONCE = 2_000
-
-
-def mann_whitney_test(samples: TwoSample) -> Floats:
-    """Return p of the two-sided Mann-Whitney test, exact also with ties; NaN below two seeds per side.
-
-    p is the share of the splits whose sum of midranks is at least as far from its mean (DOI
-    10.1214/aoms/1177730491); beyond 120 seeds in all it is normal. It is not a test of the boost, which
-    is a ratio of means.
-    """
-    from scipy import stats  # its import takes half a second
-
-    p = np.full(len(samples), np.nan)
-    for group in samples.groups(at_least=2):
-        sides = group.by_size
-        small = sides[0].shape[1]
-        # Midranks of ties end in .5; doubled they are whole numbers and can be indices.
-        doubled = np.rint(2 * stats.rankdata(np.concatenate(sides, axis=1), axis=1)).astype(np.int64)
-        for row, ranks in zip(group.index, doubled, strict=True):
-            distance = abs(int(ranks[:small].sum()) - small * (len(ranks) + 1))
-            if len(ranks) <= _MOST_EXACT:
-                p[row] = _tails(tuple(sorted(ranks.tolist())), small)[distance]
-            else:
-                p[row] = _normal(ranks, small, distance)
-    return p
-
-
-@functools.lru_cache(maxsize=4096)
-def _tails(doubled: tuple[int, ...], small: int) -> Floats:
-    """Return the probability of each distance or more of a doubled rank sum of ``small`` from its mean."""
-    total = len(doubled)
-    ways = np.zeros((small + 1, sum(doubled[total - small :]) + 1))
-    ways[0, 0] = 1.0
-    # NumPy reads overlapping operands before it writes, so a rank is at most once in a sum.
-    for rank in doubled:
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
-    share = ways[small] / math.comb(total, small)
-    distance = np.abs(np.arange(len(share)) - small * (total + 1))
-    by_distance = np.bincount(distance, weights=share)
-    tails: Floats = np.minimum(np.cumsum(by_distance[::-1])[::-1], 1.0)
-    # The cache hands the same array to every caller.
-    tails.flags.writeable = False
-    return tails
-
-
-def _normal(doubled: Integers, small: int, distance: int) -> float:
-    """Return p of a normal distribution with the variance of these midranks, and half a rank off."""
-    total = len(doubled)
-    variance = small * (total - small) / total * float(doubled.var(ddof=1))
-    if not variance:
-        return 1.0
-    return min(2 * float(special.ndtr(-max(distance - 1, 0) / math.sqrt(variance))), 1.0)
 
 
 def median_permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
