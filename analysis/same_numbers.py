@@ -30,7 +30,7 @@ def commands() -> Iterator[str]:
         yield f"analyze {name} --section report,overall --weights resnet50"
         for option in ("--estimand median", "--correction bh", "--correction none"):
             yield f"analyze {name} {option}"
-        yield f"analyze {name} --ci 90 --margin 5 --require-margin --rng-seed 3"
+        yield f"analyze {name} --ci 90 --margin 5 --rng-seed 3"
         for test in ("--test moderated", "--correction max-t", "--method welch", "--method bootstrap-t"):
             yield f"analyze {name} {test}"
     for name in SWEEPS:

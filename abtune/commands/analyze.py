@@ -21,7 +21,7 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.commands.common.output import Destination, default_dataset, remark, report_options
-from abtune.commands.common.section_options import SectionCommand, Wanted, method_options
+from abtune.commands.common.section_options import SectionCommand, Wanted, choice_options
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent, some_of
 
@@ -39,8 +39,15 @@ _SLOWER_THAN = "slower-than:"
 _ORDERS = ("boost", "p", "verdict", "noise", "name")
 # The options that say how shapes are judged.
 _JUDGING = (
-    *("baseline", "level", "margin", "tolerance", "rng_seed", "estimand", "method", "test", "correction"),
-    "require_margin",
+    "baseline",
+    "level",
+    "margin",
+    "tolerance",
+    "rng_seed",
+    "estimand",
+    "method",
+    "test",
+    "correction",
 )
 
 
@@ -108,7 +115,7 @@ Examples:
     metavar="N",
     help="Judge the best that each search had measured after N trials, not the re-measured winners.",
 )
-@method_options
+@choice_options
 def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
     """Say of each shape whether the candidate is faster.
 

@@ -44,7 +44,6 @@ def analyze(
     estimand: str = "geometric-mean",
     test: str | None = None,
     correction: str | None = None,
-    require_margin: bool = False,
     of_candidates: int = 1,
 ) -> Analysis:
     """Judge a candidate configuration against a baseline, shape by shape and over all shapes.
@@ -81,8 +80,6 @@ def analyze(
     correction : str, optional
         Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
         max-t for the sign-flip test, and holm for others.
-    require_margin : bool
-        Whether a difference is called one only if its interval lies beyond the margin.
     of_candidates : int
         Candidates that are judged against the same baseline. Each gets that share of the level of the tests.
 
@@ -119,7 +116,6 @@ def analyze(
         method="" if method is None else method,
         test="" if test is None else test,
         correction="" if correction is None else correction,
-        require_margin=require_margin,
         of_candidates=of_candidates,
     )
     part = restrict(dataset, shapes)

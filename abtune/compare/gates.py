@@ -177,7 +177,7 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
 
 
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
-    """Yield the conditions of a difference: the interval, the tests, and the margin if it is required."""
+    """Yield the conditions of a difference: the interval and the tests."""
     known = not math.isnan(row.boost_low)
     noisy = "No run shows a difference." if row.boost_low == row.boost_high else "Too noisy to tell."
     yield Gate(
@@ -198,8 +198,6 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         missed = f"bootstrap-t: adjusted p {_against(p, settings.alpha)}"
         skewed = f"The noise may look like a difference: {what} ({missed})."
         yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, skewed)
-    if settings.require_margin:
-        yield _margin_gate(row, settings)
 
 
 def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
@@ -248,19 +246,6 @@ def _against(p: float, alpha: float) -> str:
     return f"just above {text}" if p > alpha and text == p_value(alpha) else text
 
 
-def _margin_gate(row: Evidence, settings: Settings) -> Gate:
-    # At the margin itself, 95 % intervals of single shapes let 1 shape in 40 pass, whatever their number.
-    low, high = family_interval(row, settings)
-    simultaneous = "simultaneous " if settings.family_wise else ""
-    return Gate(
-        of=Rule.DIFFERENCE,
-        asks=f"the {simultaneous}interval lies beyond the margin of {percent(settings.margin)}",
-        found=_UNKNOWN if math.isnan(low) else _range(low, high),
-        passed=_beyond(low, high, settings.margin),
-        otherwise=_how_large(row, settings),
-    )
-
-
 def family_interval(row: Evidence, settings: Settings) -> tuple[float, float]:
     """Return the interval for claims about the margin: simultaneous where the correction is family-wise."""
     if settings.family_wise:
@@ -304,7 +289,7 @@ def _short_of(p: float, name: str, settings: Settings) -> str:
     return f"{name} {_against(p, settings.alpha)}{level}"
 
 
-def _how_large(row: Evidence, settings: Settings, least: float = math.nan) -> str:
+def _how_large(row: Evidence, settings: Settings, least: float) -> str:
     """Return that a shape is faster or slower, and how that compares with the margin."""
     low, high = family_interval(row, settings)
     how = "but maybe by less"
@@ -322,13 +307,7 @@ def _power(row: Evidence, settings: Settings) -> Iterator[str]:
     """Yield what this design can find, where it can find anything."""
     if not 0 < row.detectable < math.inf or row.p_resampled is not None:
         return  # the plans do not know what the test for skewness takes
-    seeds = _seeds(row, settings)
-    if settings.require_margin:
-        # On logs they add up: the part beyond the margin has to be found.
-        beyond = (1 + row.detectable) * (1 + settings.margin) - 1
-        yield f"{seeds} show that a boost of {percent(beyond)} is beyond the margin (80% power)."
-    else:
-        yield f"{seeds} find a boost of {percent(row.detectable)} or more (80% power)."
+    yield f"{_seeds(row, settings)} find a boost of {percent(row.detectable)} or more (80% power)."
 
 
 def _beyond(low: float, high: float, margin: float) -> bool:

@@ -43,7 +43,6 @@ class Settings:
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
     test: str = ""  # the test of a difference; empty for the default
     correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default of the test
-    require_margin: bool = False  # whether a difference has to be larger than the margin
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
     of_candidates: int = 1  # candidates that are judged against the baseline, which share the level
@@ -53,9 +52,6 @@ class Settings:
         check_fraction("level", self.level, 0.95)
         check_fraction("margin", self.margin, 0.02)
         check_fraction("tolerance", self.tolerance, 0.05)
-        for name, switch in (("require_margin", self.require_margin),):
-            if not isinstance(switch, bool | np.bool_) and switch not in (0, 1):  # "no" would be true
-                raise InputError(f"{name} is True or False, not {shown(switch)}")
         check_whole("rng_seed", self.rng_seed, 0)
         check_whole("of_candidates", self.of_candidates, 1)
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")

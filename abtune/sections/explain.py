@@ -234,10 +234,6 @@ def _seeds_for_estimate(analysis: Analysis, sides: Sides, index: int) -> int:
         return 0
     if row.p_resampled is not None:  # plans do not cover bootstrap-t
         return 0
-    if settings.require_margin:  # the part beyond the margin, on logs, has to be found
-        boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
-        if boost <= 0:
-            return 0
     return int(seeds_to_find(boost, sides, settings, tests=max(analysis.tested, 1))[index])
 
 

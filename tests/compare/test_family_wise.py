@@ -91,14 +91,3 @@ def test_a_screen_keeps_its_share_of_false_claims() -> None:
                 shares.append(sum(claims[:20]) / max(sum(claims), 1))
     assert np.mean(shares) <= 0.05 + 3 * np.std(shares) / math.sqrt(len(shares))
     assert found["bh"] > found["holm"]
-
-
-@pytest.mark.slow
-def test_any_false_claim_about_the_margin_is_rare() -> None:
-    """Of shapes that differ by exactly the margin, few reports call any beyond it where that is required."""
-    called = 0
-    for seed in range(ANALYSES):
-        dataset = make_sweep(np.full(29, MARGIN), seed=seed, **ALIKE)
-        rows = abtune.analyze(dataset, margin=MARGIN, require_margin=True).comparisons
-        called += any(row.verdict is Verdict.IMPROVED for row in rows)
-    assert called / ANALYSES <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / ANALYSES)

@@ -243,7 +243,6 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"test": []}, r"unknown test \[\]; there are: permutation"),
         ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
-        ({"require_margin": "no"}, "require_margin is True or False, not 'no'"),
         ({"shapes": 3}, "shapes is a list of labels, kinds, globs or presets, not 3"),
         ({"shapes": [3]}, r"shapes is a list of labels, kinds, globs or presets, not \[3\]"),
     ],

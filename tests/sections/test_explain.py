@@ -36,18 +36,6 @@ def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Expl
     return explain(abtune.analyze(dataset, **options), shape)  # type: ignore[arg-type]
 
 
-def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
-    """A shape whose own interval lies beyond a required margin, but not that of all shapes, fails there."""
-    dataset = make_sweep(np.repeat([0.0, 0.034], [28, 1]), n=10, noise=0.01, seed=1)
-    analysis = abtune.analyze(dataset, require_margin=True)
-    row = analysis.comparisons[-1]
-    assert row.boost_low > analysis.margin > row.boost_low_simultaneous > 0
-    assert row.p_adjusted <= 0.05
-    assert row.verdict is Verdict.NOT_SLOWER
-    failed = [gate.asks for gate in row.gates if gate.of == "a difference" and not gate.passed]
-    assert failed == ["the simultaneous interval lies beyond the margin of 2%"]
-
-
 @given(
     boosts=st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1, -0.1]), min_size=1, max_size=4),
     n=st.integers(1, 8),
@@ -56,7 +44,6 @@ def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
     test=st.sampled_from(["permutation", "moderated"]),
     correction=st.sampled_from(["holm", "max-t", "bh", "none"]),
     seed=st.integers(0, 5),
-    require_margin=st.booleans(),
 )
 # No shape is slower by more than 5 %, as all of them together show.
 @example(
@@ -67,7 +54,6 @@ def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
     test="permutation",
     correction="holm",
     seed=1,
-    require_margin=False,
 )
 @settings(max_examples=60)
 def test_the_gates_are_those_of_the_verdict(
@@ -78,14 +64,13 @@ def test_the_gates_are_those_of_the_verdict(
     test: str,
     correction: str,
     seed: int,
-    require_margin: bool,  # noqa: FBT001 (hypothesis)
 ) -> None:
     """For every shape, the verdict that follows from the gates is the one that was given."""
     if test == "moderated" and correction == "max-t":
         return
     dataset = make_sweep(boosts, n=n, m=m, noise=(0.01, 0.03), seed=seed)
     dataset["run_status"][0, 1, :failed] = RunStatus.FAILED
-    analysis = abtune.analyze(dataset, test=test, correction=correction, require_margin=require_margin)
+    analysis = abtune.analyze(dataset, test=test, correction=correction)
     for row in analysis.comparisons:
         assert judge(row, analysis.settings, analysis.worst).verdict is row.verdict
 
@@ -161,9 +146,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "none": {"correction": "none"},
     "median": {"estimand": "median"},
     "percentile": {"method": "percentile"},
-    "bootstrap": {"method": "bootstrap-t", "require_margin": True, "correction": "bh"},
-    "required": {"require_margin": True},
-    "required-alone": {"require_margin": True, "correction": "none"},
+    "bootstrap": {"method": "bootstrap-t", "correction": "bh"},
 }
 
 
@@ -362,14 +345,6 @@ def test_the_seeds_that_find_the_estimate_are_the_fewest_that_do(options: dict[s
     wanted = Requirement(level=level, resolution=resolution(settings, 3))
     few, enough = detectable_boost((numbers, numbers), (noise[0], noise[1]), wanted)
     assert enough <= found.comparison.boost < few
-
-
-def test_more_seeds_are_planned_for_what_lies_beyond_a_required_margin() -> None:
-    """A boost within the margin cannot be shown to be beyond it; one beyond takes more seeds than usual."""
-    dataset = make_sweep([0.035], n=5, noise=0.02, seed=4)
-    usual = story(dataset).sensitivity.seeds_for_estimate
-    assert 0 < usual < story(dataset, require_margin=True).sensitivity.seeds_for_estimate
-    assert story(dataset, require_margin=True, margin=0.2).sensitivity.seeds_for_estimate == 0
 
 
 @pytest.mark.parametrize("width", [60, 72])

@@ -185,11 +185,3 @@ choice_options = together(
         f"of pairs {default_correction(paired=True).name}]",
     ),
 )
-method_options = together(
-    choice_options,
-    click.option(
-        "--require-margin",
-        is_flag=True,
-        help="Call a difference one only if its interval lies beyond the margin.",
-    ),
-)
