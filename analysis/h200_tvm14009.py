@@ -35,7 +35,6 @@ NAME = "h200-tvm14009"
 OPTIONS: tuple[dict[str, str], ...] = (
     {},
     {"correction": "max-t"},
-    {"test": "moderated"},
     {"correction": "bh"},
 )
 

@@ -31,7 +31,7 @@ def commands() -> Iterator[str]:
         for option in ("--estimand median", "--correction bh", "--correction none"):
             yield f"analyze {name} {option}"
         yield f"analyze {name} --ci 90 --margin 5 --rng-seed 3"
-        for test in ("--test moderated", "--correction max-t", "--method welch", "--method bootstrap-t"):
+        for test in ("--correction max-t", "--method welch", "--method bootstrap-t"):
             yield f"analyze {name} {test}"
     for name in SWEEPS:
         yield f"analyze {name} --section report,noise,curve"
@@ -42,11 +42,9 @@ def commands() -> Iterator[str]:
     yield f"analyze {TABLE} --section report,single-run"
     yield f"analyze {TABLE} --section report,single-run --noise-from h200-tvm14009"
     yield "analyze h200-tvm14009 --explain N=1_H=14_W=14_C=1024_K=512_R=1_S=1_STR=2_PAD=0_DIL=1"
-    yield "analyze h200-deep --explain M=512_N=3072_K=768 --test moderated"
     yield "analyze torchvision.nc --section timings"
     yield "power --cv 10 --shapes 29"
     yield "calibrate h200-pilot --replications 200"
-    yield "calibrate h200-pilot --replications 100 --test moderated"
 
 
 def run(command: str) -> str:

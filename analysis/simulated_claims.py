@@ -65,29 +65,6 @@ def _counts_some(logs: Array) -> bool:
     return any(_claimed(analysis, name, 0.0) for name in ("faster", "slower"))
 
 
-def few_moderated_table(reports: int) -> str:
-    """Lay out how often reports claim a difference where there is none: moderated tests, few seeds."""
-    kinds: Mapping[str, tuple[Noise, Noise]] = {
-        **{name: PAIRS[name] for name in ("normal 10 %", "skewed candidate", "one in five is 10 % slower")},
-        "two modes": (two_modes, two_modes),
-    }
-    designs, sizes = {"independent": "moderated", "shared": "paired-moderated"}, (2, 3, 4, 5)
-    rows = []
-    for name, pair in kinds.items():
-        row = [name]
-        for n in sizes:
-            wrong = dict.fromkeys(designs, 0)
-            for design, test in designs.items():
-                rng = np.random.default_rng([41, n])
-                for _ in range(reports):
-                    logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
-                    verdicts = {row.verdict for row in _analysis(logs, design, test).comparisons}
-                    wrong[design] += bool(verdicts & {Verdict.IMPROVED, Verdict.REGRESSED})
-            row.append(" / ".join(f"{100 * each / reports:.1f}" for each in wrong.values()))
-        rows.append(row)
-    return table(["noise", *(f"{n} seeds" for n in sizes)], rows)
-
-
 OF_PAIRS = ("normal 10 %", "skewed candidate", "sessions share half of the variance")
 
 
@@ -221,11 +198,11 @@ def _wrong(
     ]
 
 
-def _analysis(logs: Array, design: str, test: str | None = None) -> Analysis:
+def _analysis(logs: Array, design: str) -> Analysis:
     seconds = np.exp(logs - 8)[..., np.newaxis, np.newaxis]
     labels = [f"s{number}" for number in range(SHAPES)]
     dataset = abtune.make_dataset(seconds, shapes=labels, configs=["a", "b"], design=design)
-    return abtune.analyze(dataset, level=1 - ALPHA, tolerance=TOLERANCE, test=test)
+    return abtune.analyze(dataset, level=1 - ALPHA, tolerance=TOLERANCE)
 
 
 def _claimed(analysis: Analysis, name: str, beyond: float) -> int:

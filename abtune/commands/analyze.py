@@ -46,7 +46,6 @@ _JUDGING = (
     "rng_seed",
     "estimand",
     "method",
-    "test",
     "correction",
 )
 

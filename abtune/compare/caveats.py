@@ -47,10 +47,6 @@ _COARSE = "Steps of the timer hide the noise. Interval and verdict allow for hal
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
 
-# Moderated tests let shapes share variances. By seeds: the percentage of reports of 29 shapes that have a
-# false difference with the worst kind of noise (docs/statistics-tables.md, `few moderated`).
-MODERATED_ERRS = {"moderated": {2: 55, 3: 56, 4: 15, 5: 12}, "paired-moderated": {3: 26, 4: 13}}
-
 
 def of_side(side: Samples, shape: int) -> Iterator[str]:
     """Yield caveats about one configuration of one shape: runs that are lost, seeds that agree too well."""
@@ -239,19 +235,6 @@ def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str
         any_false = percent(1 - (1 - settings.alpha) ** shapes)
         words = {"alpha": percent(settings.alpha), "shapes": count(shapes, "shape"), "any": any_false}
         yield settings.procedure.caveat.format(**words)
-    test = settings.difference_test
-    if not test.across_shapes or test.resamples:
-        return
-    yield (
-        f"The {settings.test} test assumes that the shapes have similar noise. A shape that is noisier than "
-        "the others looks more certain than it is."
-    )
-    if percentage := MODERATED_ERRS.get(settings.test, {}).get(fewest):
-        yield (
-            f"At {fewest} {settings.unit}s, up to {percentage}% of reports of 29 shapes have a false "
-            "difference. An example is searches that end at one of two schedules (simulated, "
-            "docs/statistics-tables.md)."
-        )
 
 
 def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:

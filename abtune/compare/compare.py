@@ -42,7 +42,6 @@ def analyze(
     weights: Weights | Mapping[str, float] | None = None,
     method: str | None = None,
     estimand: str = "geometric-mean",
-    test: str | None = None,
     correction: str | None = None,
     of_candidates: int = 1,
 ) -> Analysis:
@@ -73,10 +72,6 @@ def analyze(
     estimand : str
         What the boost of a shape compares: geometric-mean, median, or best-of:K, the expected best of K
         searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
-    test : str, optional
-        Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
-        in all shapes and so needs fewer seeds. Of pairs: sign-flip or paired-moderated. Of the best of K:
-        bootstrap-t.
     correction : str, optional
         Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
         max-t for the sign-flip test, and holm for others.
@@ -114,7 +109,6 @@ def analyze(
         rng_seed=rng_seed,
         estimand=estimand,
         method="" if method is None else method,
-        test="" if test is None else test,
         correction="" if correction is None else correction,
         of_candidates=of_candidates,
     )

@@ -96,7 +96,7 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
     if not confirming or not row.p_adjusted <= settings.alpha < row.p_welch_adjusted:
         return ""
     return (
-        f"The {settings.test} test finds a difference, but {confirming} does not "
+        f"The {settings.difference_test.name} test finds a difference, but {confirming} does not "
         f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because the "
         "variances may differ."
     )
@@ -188,7 +188,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         passed=row.boost_low > 0 or row.boost_high < 0,
         otherwise=_hopeless(row, settings) or noisy,
     )
-    name = f"the {settings.test} test"
+    name = f"the {settings.difference_test.name} test"
     yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
     if confirming := settings.difference_test.confirmed_by:
         alone = unconfirmed(row, settings)

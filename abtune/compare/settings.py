@@ -19,11 +19,10 @@ from abtune.stats.intervals.interval_methods import Method, methods_for
 from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
+    TESTS,
     Correction,
     DifferenceTest,
     default_correction,
-    difference_test_names,
-    tests_for,
 )
 from abtune.text import shown
 
@@ -41,7 +40,6 @@ class Settings:
     estimand: Estimand = Estimand.GEOMETRIC_MEAN  # whose ratio the boost is; its name becomes one
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
-    test: str = ""  # the test of a difference; empty for the default
     correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default of the test
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
@@ -56,8 +54,6 @@ class Settings:
         check_whole("of_candidates", self.of_candidates, 1)
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
         object.__setattr__(self, "estimand", Estimand(self.estimand))  # as the frozen value is being made
-        if self.test != "":
-            _check_name("test", self.test, difference_test_names())
         if self.correction != "":
             _check_name("correction", self.correction, list(CORRECTIONS))
         if self.paired and self.estimand is not Estimand.GEOMETRIC_MEAN:
@@ -77,17 +73,11 @@ class Settings:
         return f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
 
     def _check_together(self) -> None:
-        tests = tests_for(self.estimand, paired=self.paired)
-        object.__setattr__(self, "test", self.test or next(iter(tests)))
-        if self.test not in tests:
-            raise InputError(
-                f"there is no {self.test} test of the {self._compared}; choose {', '.join(tests)}"
-            )
         object.__setattr__(self, "correction", self.correction or self.difference_test.correction)
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
         if self.correction not in fitting:
             raise InputError(
-                f"{self.correction} does not correct the {self.test} test of the {self.estimand}; "
+                f"{self.correction} does not correct the test of the {self.estimand}; "
                 f"choose {', '.join(fitting)}"
             )
 
@@ -99,7 +89,7 @@ class Settings:
     @property
     def difference_test(self) -> DifferenceTest:
         """The test of a difference."""
-        return tests_for(self.estimand, paired=self.paired)[self.test]
+        return TESTS[self.estimand, self.paired]
 
     @property
     def procedure(self) -> Correction:

@@ -139,7 +139,7 @@ def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tes
 
 def lent_noise(side: Samples) -> Floats:
     """Return each shape's noise for planning: moderated over shapes, and no less than the timing noise."""
-    variance, _ = moderate(floored(side.noise**2, side.floor), side.n - 1, widening=0.0)
+    variance, _ = moderate(floored(side.noise**2, side.floor), side.n - 1)
     return np.sqrt(variance)
 
 
@@ -174,7 +174,7 @@ def needs_resamples(settings: Settings) -> bool:
     Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
     A difference in the other direction needs no such test: skewness hides it.
     """
-    return settings.estimand is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
+    return settings.estimand is Estimand.GEOMETRIC_MEAN
 
 
 def _with_resamples(

@@ -310,7 +310,7 @@ def _of_sides(field: str, name: str) -> dict[str, str]:
 # By field, the attribute of an analysis.
 ANALYSIS = {
     **_same("baseline candidate level margin tolerance rng_seed", "settings.{}"),
-    **_same("estimand method test", "settings.{}"),
+    **_same("estimand method", "settings.{}"),
     "correction_method": "settings.correction",
     **_same("interval_method test_method correction definition sentence shapes_in_dataset caveats overall"),
     **_same("claims worst"),

@@ -12,8 +12,8 @@ import xarray as xr
 
 from abtune.compare.compare import compare, verdict_of
 from abtune.compare.results import Analysis, Comparison, Verdict
-from abtune.compare.settings import check_list
-from abtune.compare.statistics import Tests, compute, run_tests, seeds_to_find
+from abtune.compare.settings import Settings, check_list
+from abtune.compare.statistics import compute, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import intervals
@@ -25,7 +25,6 @@ from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
-from abtune.stats.testing.difference_tests import tests_for
 from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import boost_decimals, count, listed, p_value, percent_cell, plain_percent, spread_percent
 
@@ -72,12 +71,11 @@ class MethodInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodTest:
-    """What one test gives, raw and corrected over the shapes; `judged` as for intervals."""
+    """What one of the tests of a verdict gives, raw and corrected over the shapes."""
 
     test: str
     p: float
     p_adjusted: float
-    judged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +131,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
         intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
-        tests=tuple(_tests(samples, index, analysis)),
+        tests=tuple(_tests(row, analysis.settings)),
         sensitivity=Sensitivity(
             without_seed=tuple(_without_each(analysis, sides, index)) if may_leave_out else None,
             seeds_for_estimate=_seeds_for_estimate(analysis, sides, index),
@@ -162,33 +160,16 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
         )
 
 
-def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
-    """Yield every test of this shape, corrected over all shapes as the analysis is, or as its default."""
-    settings = analysis.settings
-    kinds, made = tests_for(settings.estimand, paired=settings.paired), {}
-    for name, test in kinds.items():
-        correction = settings.correction if settings.procedure.fits(test) else test.correction
-        changed = replace(settings, test=name, correction=correction)
-        made[name] = run_tests(samples, changed, np.random.default_rng(settings.rng_seed))
-    judging, judged = made[settings.test], analysis.comparisons[index]
-
-    def row(test: str, tests: Tests, name: str, *, judges: bool) -> MethodTest:
-        both = name, f"{name}_adjusted"
-        if judges:  # of several looks, the row has the numbers of the one that decided
-            p, adjusted = (getattr(judged, kind) for kind in both)
-        else:
-            p, adjusted = (float(getattr(tests, kind)[index]) for kind in both)
-        return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judges)
-
-    for name, tests in made.items():
-        yield row(name, tests, "p", judges=tests is judging)
-        if confirming := kinds[name].confirmed_by:
-            yield row(confirming, tests, "p_welch", judges=tests is judging)
-        # These belong to the report and not to one of the tests, so they stand once, below the first.
-        if name == next(iter(made)):
-            if judged.p_resampled is not None and not math.isnan(judged.p_resampled):
-                yield row("bootstrap-t", tests, "p_resampled", judges=True)
-            yield row("equivalence", tests, "p_equivalence", judges=True)
+def _tests(row: Comparison, settings: Settings) -> Iterator[MethodTest]:
+    """Yield the tests that judge this shape."""
+    test = settings.difference_test
+    yield MethodTest(test=test.name, p=row.p, p_adjusted=row.p_adjusted)
+    if test.confirmed_by:
+        yield MethodTest(test=test.confirmed_by, p=row.p_welch, p_adjusted=row.p_welch_adjusted)
+    p, adjusted = row.p_resampled, row.p_resampled_adjusted
+    if p is not None and adjusted is not None and not math.isnan(p):
+        yield MethodTest(test="bootstrap-t", p=p, p_adjusted=adjusted)
+    yield MethodTest(test="equivalence", p=row.p_equivalence, p_adjusted=row.p_equivalence_adjusted)
 
 
 def _without_each(analysis: Analysis, sides: Sides, index: int) -> Iterator[WithoutSeed]:
@@ -293,7 +274,6 @@ def _test_table(rows: Sequence[MethodTest]) -> Grid:
         [row.test for row in rows],
         column("p", [p_value(row.p) for row in rows]),
         column("adj. p", [p_value(row.p_adjusted) for row in rows]),
-        column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from abtune.lazy import Function
 
-JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
+JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "correction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

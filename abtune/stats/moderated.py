@@ -11,12 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.estimates import Interval, StandardError, conservative_freedom, t_interval
-from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored_moments
-
-# Standard errors; without them the moderated test makes more false claims, as :func:`moderated_error` says.
-_WIDENING = 1.0
+from abtune.stats.estimates import Interval, StandardError, t_interval
+from abtune.stats.two_sample import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +23,10 @@ class Prior:
     freedom: float  # d0, how well shapes agree: infinite if they differ by error alone, 0 if unknown
 
 
-def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Prior:
+def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> Prior:
     """Return the distribution that the variances of many shapes come from, by the moments of log s^2.
 
-    ``widening`` standard errors are added to the spread of the log variances, so that they are drawn less
-    far. If one common variance explains their spread, it is their weighted mean, as in limma since 2017.
+    If one common variance explains their spread, it is their weighted mean, as in limma since 2017.
     """
     own = np.asarray(freedom, dtype=np.float64)
     usable = (variance > 0) & (own > 0)
@@ -42,8 +37,7 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
     # spread of the true variances.
     logs = np.log(variance[usable]) - special.digamma(half) + np.log(half)
     spread = float(logs.var(ddof=1))
-    # sqrt(2/(k - 1)) is the relative standard error of the variance of k normal values.
-    excess = spread * (1 + widening * np.sqrt(2 / (len(logs) - 1))) - float(special.polygamma(1, half).mean())
+    excess = spread - float(special.polygamma(1, half).mean())
     if excess <= 0:  # the error of the variances explains all of their spread
         return Prior(variance=float(np.average(variance[usable], weights=half)), freedom=np.inf)
     prior = _inverse_trigamma(excess)
@@ -51,13 +45,13 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
     return Prior(variance=level, freedom=2 * prior)
 
 
-def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> tuple[Floats, Floats]:
+def moderate(variance: Floats, freedom: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d), and their d0 + d degrees of freedom.
 
     No more than all positive variances have in sum. Unchanged if fewer than three are positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
-    prior = fit_prior(variance, own, widening=widening)
+    prior = fit_prior(variance, own)
     if prior.freedom == 0:
         return variance, own
     total = own[(variance > 0) & (own > 0)].sum()  # the common level itself is known no better
@@ -66,23 +60,6 @@ def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> tu
         return common, np.full(common.shape, total)
     posterior = (prior.freedom * prior.variance + own * variance) / (prior.freedom + own)
     return posterior, np.minimum(own + prior.freedom, total)
-
-
-def moderated_error(samples: TwoSample) -> StandardError:
-    """Return the difference of means with Welch's standard error from variances moderated on each side.
-
-    Their spread is widened by one standard error: to overestimate how far they agree makes false alarms.
-    The result of a shape depends on the other shapes.
-    """
-    one, two = floored_moments(samples)
-    first, first_freedom = moderate(one.variance, one.n - 1, widening=_WIDENING)
-    second, second_freedom = moderate(two.variance, two.n - 1, widening=_WIDENING)
-    variances = first / np.maximum(one.n, 1), second / np.maximum(two.n, 1)
-    return StandardError(
-        difference=one.mean - two.mean,
-        error=np.sqrt(variances[0] + variances[1]),
-        freedom=conservative_freedom(variances, (first_freedom, second_freedom), one.n - two.n),
-    )
 
 
 def _inverse_trigamma(value: float) -> float:
@@ -112,11 +89,11 @@ def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) 
     have in sum. A variance of zero says nothing and becomes NaN.
     """
     own = np.where(np.isnan(variance), 0.0, np.maximum(np.asarray(freedom, dtype=np.float64), 0.0))
-    prior, known = fit_prior(variance, own, widening=0.0), own > 0
+    prior, known = fit_prior(variance, own), own > 0
     if prior.freedom == 0 and known.any():  # too few variances to fit: their mean
         mean = float(np.average(variance[known], weights=own[known]))
         prior = Prior(variance=mean, freedom=float(own[known].min()))
-    posterior, posterior_freedom = moderate(variance, own, widening=0.0)
+    posterior, posterior_freedom = moderate(variance, own)
     # A position of -1 would pick the last row; `has` leaves it out here and below.
     has = (position >= 0) & (own[position] > 0)
     lent = np.where(has, posterior[position], prior.variance)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
-from abtune.compare.caveats import MODERATED_ERRS
 from abtune.compare.results import Verdict
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
@@ -92,7 +90,7 @@ def test_corrections_are_ordered(correction: str) -> None:
 
 
 def test_weak_corrections_and_tests_say_what_they_promise() -> None:
-    """A screen, no correction, and lent variances carry caveats; the defaults none of these."""
+    """A screen, no correction, and medians carry caveats; the defaults none of these."""
     dataset = make_sweep(TRUE, n=8)
 
     def said(**options: str) -> str:
@@ -103,26 +101,9 @@ def test_weak_corrections_and_tests_say_what_they_promise() -> None:
         "each of 18 shapes has its own 5% chance of a false claim. The chance of at least one is up to 60%"
         in said(correction="none")
     )
-    assert "assumes that the shapes have similar noise" in said(test="moderated")
-    assert "up to 56% of reports of 29 shapes have a false difference" in " ".join(
-        abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats
-    )
     assert "does not see a failure that hits fewer than half" in said(estimand="median")
     for words in ("screen", "Without a correction", "one kind", "half of the searches"):
         assert words not in said()
-
-
-def test_errors_of_moderated_tests_are_those_of_the_simulation() -> None:
-    """The caveat's numbers are the largest of each column; those below six percent are not told."""
-    text = (Path(__file__).parents[2] / "docs" / "statistics-tables.md").read_text(encoding="utf-8")
-    lines = (
-        text.split("<!-- generated: few moderated -->")[1].split("<!-- end -->")[0].strip().splitlines()[2:]
-    )
-    cells = [[cell.split("/") for cell in line.strip("| ").split("|")[1:]] for line in lines]
-    largest = np.array(cells, dtype=float).max(axis=0)
-    for test, column in zip(MODERATED_ERRS, largest.T, strict=True):
-        told = {seeds: round(rate) for seeds, rate in enumerate(column, start=2) if rate >= 6}
-        assert MODERATED_ERRS[test] == told
 
 
 @pytest.mark.parametrize(("shapes", "words"), [(6, "Only 4 or more shapes"), (3, "Only 2 or more shapes")])
@@ -138,19 +119,15 @@ def test_benjamini_and_hochberg_pass_together_what_cannot_pass_alone(shapes: int
 
 
 def test_max_t_finds_something_with_five_seeds() -> None:
-    """29 shapes at 5 + 5: Holm never can, max-T and the moderated test do, and say how."""
+    """29 shapes at 5 + 5: Holm never can, max-T does, and says how."""
     dataset = make_sweep(np.repeat([0.0, 0.5], [19, 10]), n=5, noise=0.02)
     hopeless = abtune.analyze(dataset)
     assert not any(row.verdict is Verdict.IMPROVED for row in hopeless.comparisons)
-    for options, words in (
-        ({"correction": "max-t"}, "max-T"),
-        ({"test": "moderated"}, "moderated over the shapes"),
-    ):
-        analysis = abtune.analyze(dataset, **options)
-        assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
-        assert words in f"{analysis.correction} {analysis.test_method}"
-        assert not any("No single shape can be shown to differ" in note for note in analysis.caveats)
-        assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
+    analysis = abtune.analyze(dataset, correction="max-t")
+    assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
+    assert "max-T" in analysis.correction
+    assert not any("No single shape can be shown to differ" in note for note in analysis.caveats)
+    assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -202,24 +179,17 @@ def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None
             )
             for k in (0, 1, 11, "x")
         ),
-        ({"estimand": "best-of:2", "test": "permutation"}, "of the best-of:2; choose bootstrap-t"),
         (
             {"estimand": "best-of:2", "correction": "max-t"},
-            "bootstrap-t test of the best-of:2; choose holm, bh",
+            "max-t does not correct the test of the best-of:2; choose holm, bh",
         ),
         (
             {"estimand": "best-of:4"},
             "best-of:4 takes 20 seeds .* more than 10 of both mainline and async, which allows .*median, "
             "best-of:2, best-of:3$",
         ),
-        ({"test": "welch"}, "unknown test 'welch'; there are: permutation, moderated"),
         ({"correction": "bonferroni"}, "unknown correction 'bonferroni'; there are: holm, max-t, bh, none"),
-        ({"correction": "max-t", "test": "moderated"}, "max-t does not correct the moderated test"),
         ({"correction": "max-t", "estimand": "median"}, "test of the median; choose holm, bh, none"),
-        (
-            {"test": "moderated", "estimand": "median"},
-            "no moderated test of the median; choose permutation",
-        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: str) -> None:
@@ -240,7 +210,6 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),
         ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
         ({"correction": 3}, "unknown correction 3; there are: holm"),
-        ({"test": []}, r"unknown test \[\]; there are: permutation"),
         ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
         ({"shapes": 3}, "shapes is a list of labels, kinds, globs or presets, not 3"),
@@ -263,18 +232,18 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimand", "correction", "test"),
+    ("estimand", "correction"),
     [
-        (test.estimand, name, test.name)
+        (test.estimand, name)
         for test, (name, correction) in itertools.product(TESTS.values(), CORRECTIONS.items())
         if correction.fits(test) and not test.paired
     ],
 )
-def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, test: str) -> None:
+def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str) -> None:
     """Whatever is chosen, boosts become their inverse, and p-values and verdicts follow."""
     n = max(Estimand(estimand).fewest_seeds, 5)
     dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=n + 1, m=n, noise=(0.03, 0.01), rounds=2)
-    options = {"estimand": estimand, "correction": correction, "test": test}
+    options = {"estimand": estimand, "correction": correction}
     there = abtune.analyze(dataset, **options)
     back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)
     np.testing.assert_allclose(np.log1p(bounds(there)), -np.log1p(bounds(back))[:, ::-1], rtol=1e-9)

@@ -31,7 +31,7 @@ def lend(variance: object, freedom: object, place: object) -> LentVariance:
 def test_own_runs_lend_the_posterior_and_others_the_prior() -> None:
     """A shape that was swept gets Smyth's posterior variance, any other the prior, with their freedoms."""
     d = np.full(6, 4)
-    prior, (posterior, _) = fit_prior(S2, d, widening=0.0), moderate(S2, d, widening=0.0)
+    prior, (posterior, _) = fit_prior(S2, d), moderate(S2, d)
     found = lend(S2, d, [4, -1, 0])
     np.testing.assert_allclose(found.variance, [posterior[4], prior.variance, posterior[0]])
     np.testing.assert_allclose(found.freedom, [prior.freedom + 4, prior.freedom, prior.freedom + 4])

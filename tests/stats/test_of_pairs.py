@@ -10,7 +10,6 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, welch
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.moderated import fit_prior, moderated_error
 from abtune.stats.testing.design import (
     Requirement,
     detectable_boost,
@@ -112,18 +111,6 @@ def test_the_floor_is_that_of_both_sides() -> None:
     assert conservative_welch(both).error.tolist() == pytest.approx([math.sqrt(4e-4 / 4)])
     assert conservative_welch(one).error.tolist() == pytest.approx([math.sqrt(1e-4 / 4)])
     assert math.isnan(of_pairs(first, 0 * first).floor[0, 0])
-
-
-def test_moderation_is_of_the_differences() -> None:
-    """As limma moderates one sample: the prior is fitted to the variances of the differences."""
-    first, second = sides(shapes=12, n=5)
-    variance = np.var(first - second, axis=1, ddof=1)
-    prior = fit_prior(variance, np.full(12, 4.0), widening=1.0)
-    estimate = moderated_error(of_pairs(first, second))
-    weight = prior.freedom if np.isfinite(prior.freedom) else 1e12
-    posterior = (weight * prior.variance + 4 * variance) / (weight + 4)
-    np.testing.assert_allclose(estimate.error, np.sqrt(posterior / 5), rtol=1e-9)
-    np.testing.assert_allclose(estimate.freedom, min(4 + prior.freedom, 48), rtol=1e-9)
 
 
 def test_independent_sides_are_never_taken_for_pairs() -> None:

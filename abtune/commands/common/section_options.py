@@ -15,10 +15,7 @@ from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
-    TESTS,
     default_correction,
-    difference_test_names,
-    tests_for,
 )
 
 if TYPE_CHECKING:
@@ -171,12 +168,6 @@ choice_options = together(
         f"{ALLOWED_BEST_OF}.",
     ),
     click.option("--method", type=Registered(method_names), help=f"The interval. {_defaults(methods_for)}"),
-    click.option(
-        "--test",
-        type=Registered(difference_test_names),
-        help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
-        f"{_defaults(tests_for)}",
-    ),
     click.option(
         "--correction",
         type=Registered(lambda: CORRECTIONS),

@@ -175,7 +175,7 @@ def _calibrate(
     )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
     # The seeds of one side are no pairs, and a test over all shapes would take splits for shapes.
-    halves = [] if settings.difference_test.across_shapes or settings.paired else sides
+    halves = [] if settings.difference_test.resamples or settings.paired else sides
     simulated = tuple(
         Simulated(
             shape=labels[at],

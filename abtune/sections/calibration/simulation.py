@@ -68,7 +68,7 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
     # The empty array stands for no shape that varies: an empty list cannot be concatenated.
     form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
-    variance, _ = moderate(noise**2, side.n[shapes] - 1, widening=0.0)
+    variance, _ = moderate(noise**2, side.n[shapes] - 1)
     spread = np.where(noise > 0, np.sqrt(variance), 0.0)
     return [
         Pool(residuals=form * scale, width=width * scale, n=len(row))
@@ -143,7 +143,7 @@ class Simulation:
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
         settings, shapes = self.settings, len(samples) // self.replications
-        if settings.difference_test.across_shapes or settings.procedure.joint is not None:
+        if settings.difference_test.resamples or settings.procedure.joint is not None:
             # Such tests use all shapes of a report, so one replication is tested at a time.
             starts = range(0, len(samples), shapes)
             found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]

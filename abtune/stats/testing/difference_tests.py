@@ -1,4 +1,4 @@
-"""The tests of a difference, and the corrections over many shapes, by name. Loads neither NumPy nor SciPy."""
+"""The tests of a difference and the corrections over many shapes. Loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class DifferenceTest:
     """A test of a difference."""
 
-    name: str  # as the command line takes it
+    name: str
     words: str  # what it is, for reports
     # takes a TwoSample, and the keyword ``rng`` if the test counts splits or resamples. Returns p-values,
     # shape (shapes,)
@@ -36,9 +36,7 @@ class DifferenceTest:
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
     correction: str = "holm"  # for the many shapes, if none is asked for
     resamples: bool = False  # whether it compares t with resamples of all shapes
-    across_shapes: bool = False  # whether the result of a shape depends on the other shapes
     slow: bool = False  # whether a simulation of it should make fewer replications
-    hint: str = ""  # what distinguishes it from the default, for the help of the command line
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
@@ -55,9 +53,9 @@ class DifferenceTest:
 
 
 _TESTS = "abtune.stats.testing"
-# The first of each estimand is its default.
-TESTS: Mapping[tuple[str, str], DifferenceTest] = {
-    (test.estimand, test.name): test
+# By estimand, and whether it is of pairs.
+TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
+    (test.estimand, test.paired): test
     for test in (
         DifferenceTest(
             name="permutation",
@@ -66,14 +64,6 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             confirmed_by="Welch's t-test",
-        ),
-        DifferenceTest(
-            name="moderated",
-            words="t test of mean log latency with variances moderated over the shapes",
-            function=f"{_TESTS}.significance:moderated_test",
-            error="abtune.stats.moderated:moderated_error",
-            across_shapes=True,
-            hint="shares variances between shapes, for about 5 seeds",
         ),
         DifferenceTest(
             name="permutation",
@@ -95,16 +85,6 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             # No t-test confirms it: skewed differences mislead the paired t-test, too (docs/statistics.md).
             # p is at least 2/2^n, so Holm over 29 shapes takes 11 pairs before it can find anything.
             correction="max-t",
-            hint="is the one for pairs",
-        ),
-        DifferenceTest(
-            name="paired-moderated",
-            paired=True,
-            words="paired t test with variances of differences moderated over the shapes",
-            function=f"{_TESTS}.significance:moderated_test",
-            error="abtune.stats.moderated:moderated_error",
-            across_shapes=True,
-            hint="shares variances between shapes of pairs",
         ),
         *(
             DifferenceTest(
@@ -115,23 +95,12 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
                 function=f"{_TESTS}.significance:resampled_test",
                 error=f"{_TESTS}.significance:resampled",
                 resamples=True,
-                across_shapes=True,
                 slow=True,
             )
             for estimand in BEST_OF
         ),
     )
 }
-
-
-def tests_for(estimand: str, *, paired: bool) -> Mapping[str, DifferenceTest]:
-    """Return the tests of an estimand by name, of pairs or of independent seeds, the default first."""
-    return {test.name: test for test in TESTS.values() if (test.estimand, test.paired) == (estimand, paired)}
-
-
-def difference_test_names() -> tuple[str, ...]:
-    """Return the names of all tests, whatever they compare."""
-    return tuple(dict.fromkeys(test.name for test in TESTS.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +116,6 @@ class Correction:
     # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keywords
     # ``alpha`` and ``rng``. Other tests are adjusted by ``function``
     joint: Function | None = None
-    # names of the only tests of a difference of means that ``joint`` goes with
-    joint_tests: tuple[str, ...] = ()
     step_up: bool = False  # whether several shapes together can pass where each alone cannot
     slow: bool = False  # whether a simulation of it should make fewer replications
     hint: str = ""  # what distinguishes it from the default, for the help of the command line
@@ -182,8 +149,7 @@ class Correction:
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""
-        fitting = test.estimand == Estimand.GEOMETRIC_MEAN and test.name in self.joint_tests
-        return self.joint is None or fitting
+        return self.joint is None or test.estimand == Estimand.GEOMETRIC_MEAN
 
 
 # Each test names its default.
@@ -204,7 +170,6 @@ CORRECTIONS: Mapping[str, Correction] = {
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
             joint=f"{_TESTS}.step_procedures:max_t",
-            joint_tests=("permutation", "sign-flip"),
             slow=True,
             hint="can show something below 7 seeds, or 11 pairs",
         ),
@@ -237,5 +202,4 @@ def default_correction(*, paired: bool, looks: bool = False) -> Correction:
     """Return the correction of the default test of means, of pairs or not, with several looks or not."""
     if looks:  # a shape that a look dropped has few pairs, and with it max-T finds less
         return CORRECTIONS["holm"]
-    test = next(iter(tests_for(Estimand.GEOMETRIC_MEAN, paired=paired).values()))
-    return CORRECTIONS[test.correction]
+    return CORRECTIONS[TESTS[Estimand.GEOMETRIC_MEAN, paired].correction]

@@ -12,7 +12,6 @@ from scipy import special
 
 from abtune.stats.estimates import StandardError, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
-from abtune.stats.moderated import moderated_error
 from abtune.stats.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.two_sample import Floats, TwoSample
 
@@ -40,11 +39,6 @@ def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
             p[group.index] = counted_in_blocks(pooled, small)
         p[group.index[np.ptp(values, axis=1) == 0]] = 1.0
     return p
-
-
-def moderated_test(samples: TwoSample) -> Floats:
-    """Return p of the two-sided t test with variances moderated over the shapes."""
-    return difference_p(moderated_error(samples), split_share(samples))
 
 
 def difference_p(estimate: StandardError, one_split: Floats) -> Floats:

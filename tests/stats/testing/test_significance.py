@@ -18,7 +18,7 @@ from statsmodels.stats.weightstats import ttost_ind
 from abtune.stats import splits
 from abtune.stats.estimates import welch
 from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
-from abtune.stats.testing.significance import moderated_test, permutation_test, split_share
+from abtune.stats.testing.significance import permutation_test, split_share
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor
@@ -141,7 +141,6 @@ def test_swapping_the_sides_keeps_every_p(n: int, m: int) -> None:
     tests = (
         lambda samples: permutation_test(samples, rng=generator()),
         welch_test,
-        moderated_test,
         lambda samples: equivalence_test(samples, margin=0.5),
     )
     for test in tests:
@@ -182,7 +181,6 @@ def test_too_few_seeds_are_no_test() -> None:
     samples = pair([[1.0], [np.nan]], [[5.0, 5.1, 5.2], [5.0, 5.1, 5.2]])
     assert np.isnan(permutation_test(samples, rng=generator())).all()
     assert np.isnan(welch_test(samples)).all()
-    assert np.isnan(moderated_test(samples)).all()
     assert np.isnan(equivalence_test(samples, margin=0.1)).all()
 
 
@@ -238,7 +236,6 @@ def test_no_p_is_ever_zero() -> None:
     samples = pair(first, second)
     assert (permutation_test(samples, rng=generator()) > 0).all()
     assert (welch_test(samples) > 0).all()
-    assert (moderated_test(samples) > 0).all()
     assert (equivalence_test(pair(first, first), margin=5.0) > 0).all()
 
 
