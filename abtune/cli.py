@@ -27,7 +27,6 @@ from abtune.version import __version__
 # Where each command lives, in the order of the help.
 COMMANDS: Mapping[str, str] = {
     "sweep": "abtune.commands.sweep:sweep",
-    "watch": "abtune.commands.watch:watch",
     "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
     "plot": "abtune.commands.plot:plot",

@@ -621,13 +621,21 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
         assert progress._progress.tasks[0].time_remaining == 5 * 60.0
 
 
-def test_no_terminal_gets_nothing() -> None:
-    """A file or a pipe gets no bar at all."""
+def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a pipe gets what is done, the time left at the speed of this session, and the news."""
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
     stream = io.StringIO()
     with progress_for(stream) as progress:
-        progress.begin("tuning", 4, 1)
-        progress.advance(2)
-    assert stream.getvalue() == ""
+        progress.begin("tuning", 4_000, 1_000)
+        now = 30.0
+        progress.advance(500)
+        assert stream.getvalue() == ""
+        now = 60.0
+        progress.tell("1 run failed")
+        progress.advance(500)
+        progress.advance(1)
+    assert stream.getvalue() == "tuning: 2,000 of 4,000; about 2 min left; 1 run failed\n"
 
 
 def test_the_recorded_command_can_be_repeated(

@@ -231,10 +231,7 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
     """Return whether a few kernels can be proposed, built and timed, and how long that took."""
     started = time.monotonic()
     try:
-        store.identity()  # a sweep reads its files first, and ends where one is damaged
-        store.records()
-        store.rounds()
-        store.trials_in_progress()
+        store.read_all()  # a sweep reads its files first, and ends where one is damaged
         asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         advice = "mend this first: a sweep would end with the same line"

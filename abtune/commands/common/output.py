@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from abtune.commands.common.options import DEFAULT_DATASET, FIGURE_SUFFIXES, Reg
 from abtune.errors import DatasetError, InputError, StoreError
 from abtune.files import check_place, is_netcdf, write_bytes
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
-from abtune.text import count, one_line, printable, shell_path
+from abtune.text import count, one_line, printable, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -164,9 +165,37 @@ class Bar:
         self._progress.update(self._task, news=news)
 
 
+class Log:
+    """At most a line a minute, for a log: what is done, the time left at the speed so far, and the news."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._news = stream, ""
+
+    def begin(self, phase: str, total: int, done: int) -> None:
+        """Count a new phase in place of the last."""
+        self._phase, self._total, self._done, self._before = phase, total, done, done
+        self._began = self._said = time.monotonic()
+
+    def advance(self, steps: int) -> None:
+        """Count steps done."""
+        self._done, now = self._done + steps, time.monotonic()
+        if now - self._said >= 60 and self._done > self._before:
+            self._said, speed = now, (self._done - self._before) / (now - self._began)
+            done = f"{self._phase}: {self._done:,} of {self._total:,}"
+            left = f"about {span((self._total - self._done) / speed)} left"
+            print("; ".join(filter(None, [done, left, self._news])), file=self._stream, flush=True)
+
+    def tell(self, news: str) -> None:
+        """Say news in the next line."""
+        self._news = news
+
+
 @contextlib.contextmanager
 def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
-    """Yield a bar for a terminal, which shows nothing on any other stream."""
+    """Yield a bar for a terminal, and lines for any other stream."""
+    if not stream.isatty():
+        yield Log(stream)
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -187,7 +216,7 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         TextColumn("{task.fields[news]}"),
     )
     # Rich would look at the last 30 s alone, in which a slow search reports at most once.
-    how: Any = {"transient": True, "speed_estimate_period": WINDOW, "disable": not stream.isatty()}
+    how: Any = {"transient": True, "speed_estimate_period": WINDOW}
     with Progress(*columns, console=Console(file=stream), **how) as progress:
         yield Bar(progress)
 

@@ -8,12 +8,10 @@ sweep with other settings than it finds is refused.
 from __future__ import annotations
 
 import contextlib
-import functools
 import glob
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,6 @@ from abtune.measure.store.as_dataset import (
     rounds_from_dataset,
 )
 from abtune.measure.store.disk import (
-    from_json,
     history_from_json,
     locked,
     plain,
@@ -46,15 +43,6 @@ from abtune.measure.store.disk import (
 from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
 from abtune.text import count
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """What the last session planned: runs of each shape, configuration and seed."""
-
-    shapes: tuple[str, ...]  # labels
-    seeds: tuple[int, ...]
-    transfer: bool = False  # whether winners are also built under the other configurations
 
 
 class Store:
@@ -158,11 +146,7 @@ class Store:
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
         facts = {**origin, **about, **kept}
-        # Where winners are only measured, nothing is planned beside the runs that are there.
-        shapes = [shape.label for shape in plan.shapes if plan.is_searched]
-        planned = {"shapes": shapes, "seeds": list(plan.seeds), "transfer": plan.transfer}
-        content = {"identity": plan.identity(), "about": facts, "planned": planned}
-        self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so
+        self.save_about({"identity": plan.identity(), "about": facts})
 
     # Facts about the sweep
 
@@ -181,10 +165,10 @@ class Store:
                 f"the looks of {self.dataset} cannot be read ({error}); give another --out"
             ) from None
 
-    def note_looks(self, looks: str, *, is_last: bool) -> None:
-        """Note the looks that were made, and whether no other will follow."""
+    def note_looks(self, looks: str) -> None:
+        """Note the looks that were made."""
         content = self.about()
-        self.save_about({**content, "about": {**content["about"], LOOKS: looks}, "is_judged": is_last})
+        self.save_about({**content, "about": {**content["about"], LOOKS: looks}})
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, including those that the present plan does not contain."""
@@ -221,10 +205,6 @@ class Store:
         """Write the identity of the sweep, and the facts about it."""
         write_json(self.description, content)
 
-    def note_begun(self, trials: int) -> None:
-        """Note that searches begin now, and how many trials earlier sessions made in those in progress."""
-        self.save_about({**self.about(), "tried_before": trials})
-
     # Finished runs
 
     def is_finished(self, run: Run) -> bool:
@@ -259,18 +239,13 @@ class Store:
         path = self._path("searches", run.key)
         return read_json(path, history_from_json) if path.exists() else (History(), "")
 
-    def trials_in_progress(self) -> dict[str, int]:
-        """Return the number of trials of each search in progress, by the key of its run."""
-        trials = {}
-        for path in sorted((self.folder / "searches").glob("*.json.gz")):
-            key = path.name.removesuffix(".json.gz")
-            try:
-                trials[key] = _number_of_trials(path, path.stat().st_mtime_ns)
-            except (FileNotFoundError, StoreError):
-                if path.exists():  # otherwise the search is over
-                    raise
-        # The file of a finished search stays until its partner is finished, too.
-        return {key: number for key, number in trials.items() if not self._path("runs", key).exists()}
+    def read_all(self) -> None:
+        """Read every file, as a sweep does; StoreError for one that cannot be read."""
+        self.identity()
+        self.records()
+        self.rounds()
+        for path in (self.folder / "searches").glob("*.json.gz"):
+            read_json(path, history_from_json)
 
     def forget_search(self, run: Run) -> None:
         """Remove the search of a run that is over."""
@@ -300,19 +275,11 @@ class Store:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
 
 
-@functools.lru_cache(maxsize=10_000)
-def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a changed file is read anew
-    """Return the trials of a search in progress, whose file takes long to read."""
-    return len(read_json(path, history_from_json)[0].trials)
-
-
 def _about(content: dict[str, Any]) -> dict[str, Any]:
     require_identity(content["identity"])
     if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
         raise TypeError("a fact about it is no text, number or list")
-    planned = content.get("planned", {"shapes": [], "seeds": []})  # earlier versions do not say
-    tried, is_judged = int(content.get("tried_before", 0)), bool(content.get("is_judged", True))
-    return {**content, "planned": from_json(Planned, planned), "tried_before": tried, "is_judged": is_judged}
+    return content
 
 
 def _read_record(path: Path) -> RunRecord:

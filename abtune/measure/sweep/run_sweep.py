@@ -190,7 +190,7 @@ def settle(
             further = unsettled.keys() - dropped
             left = replace(left, shapes=tuple(shape for shape in left.shapes if shape.label in further))
             recorded = looks_to_json(looks, done=done)
-            store.note_looks(recorded, is_last=not left.shapes or look is looks[-1])
+            store.note_looks(recorded)
             dataset = dataset.assign_attrs({LOOKS: recorded})
         store.save_dataset(dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)

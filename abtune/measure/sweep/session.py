@@ -6,19 +6,21 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from distributed.client import FutureCancelledError
 
+from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord, with_transfers
-from abtune.measure.store.state import log_latencies, mean_boost
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
 
+# The log latencies of winners as their searches timed them, by shape and configuration.
+LogLatencies = Mapping[tuple[str, str], Sequence[float]]
 # Seconds at the end of a session for interrupting the workers and writing the dataset.
 SLACK = 5.0
 # Seconds that building a kernel takes, before any was built here.
@@ -66,6 +68,7 @@ class Session:
         self._measured = {label: len(rounds.winners) for label, rounds in measured.items()}
         self._left = Counter(run.shape.label for run in plan.runs if not store.is_finished(run))
         self._winners = log_latencies(store.records())
+        self._failed = 0
 
     @property
     def runs_left(self) -> int:
@@ -73,14 +76,19 @@ class Session:
         return self._left.total()
 
     def note_record(self, record: RunRecord) -> None:
-        """Count a run that is over now, and tell the mean boost of the shapes with two winners of both."""
+        """Count a run that is over; tell failures, and the mean boost of shapes with two winners of both."""
         self._left[record.shape] -= 1
         for cell, logs in log_latencies([record]).items():
             self._winners.setdefault(cell, []).extend(logs)
         configs = [config.name for config in self.plan.configs]
         boost, compared = mean_boost(self._winners, [shape.label for shape in self.plan.shapes], configs)
-        news = f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
-        self.progress.tell(news if compared else "")
+        self._failed += record.status is RunStatus.FAILED
+        news = [f"{count(self._failed, 'run')} failed"] if self._failed else []
+        if compared:
+            news.append(
+                f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
+            )
+        self.progress.tell("; ".join(news))
 
     def _latencies(self, label: str) -> list[float]:
         """Return the seconds of each winner of a shape, by their searches."""
@@ -118,3 +126,27 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     errors = [error for error in group.exceptions if not isinstance(error, FutureCancelledError)]
     error = (errors or list(group.exceptions))[0]
     return first_error(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:
+    """Return the log latencies of winners as their searches timed them, by shape and configuration."""
+    logs: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        if record.status is RunStatus.COMPLETE:
+            logs.setdefault((record.shape, record.config), []).append(math.log(record.search_latency))
+    return logs
+
+
+def log_boost(winners: LogLatencies, shape: str, configs: Sequence[str]) -> float:
+    """Return the difference of a shape's mean log latencies; NaN without two winners of each side."""
+    sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
+    if min(map(len, sides)) < 2:
+        return math.nan
+    return statistics.mean(sides[0]) - statistics.mean(sides[1])
+
+
+def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[str]) -> tuple[float, int]:
+    """Return the mean boost over the shapes that have one, a fraction, NaN for none; and their number."""
+    boosts = [log_boost(winners, shape, configs) for shape in shapes]
+    known = [boost for boost in boosts if not math.isnan(boost)]
+    return math.expm1(statistics.mean(known)) if known else math.nan, len(known)

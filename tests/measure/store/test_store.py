@@ -313,6 +313,6 @@ def test_moments_have_no_time_zone(kept: Store, plan: Plan, moment: str) -> None
 @pytest.mark.parametrize("looks", ["[{", "[{}]", "[7]", "7"])
 def test_damaged_looks_are_one_line(kept: Store, plan: Plan, looks: str) -> None:
     """Looks that cannot be read are named before anything is searched."""
-    kept.note_looks(looks, is_last=True)
+    kept.note_looks(looks)
     with pytest.raises(StoreError, match=r"the looks of .*abtune\.nc cannot be read \("):
         require_design(plan, kept, until_settled=False)

@@ -13,8 +13,6 @@ from measure_builders import make_facts
 import abtune
 from abtune.cli import main
 from abtune.dataset.schema import RunStatus
-from abtune.measure.store.state import read_state
-from abtune.measure.store.store import Store
 from abtune.measure.sweep.searching import search_all
 from abtune.measure.sweep.session import Session
 
@@ -58,20 +56,6 @@ def test_seeds_are_added_only_where_needed(sweep: object) -> None:
     large, none = abtune.analyze(dataset).comparisons
     assert [large.verdict.value, none.verdict.value] == ["improved", "inconclusive"]
     assert none.reason.startswith("After 5 seeds, at a level of 1%: Not promising")
-
-
-def test_a_sweep_is_done_after_its_last_look_alone(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between a look and the batch that follows it, all planned runs are over, and yet the sweep goes on."""
-    states = []
-
-    def noted(store: Store, *args: object, **options: object) -> None:
-        note(store, *args, **options)
-        states.append(read_state(store).is_done)
-
-    note = Store.note_looks
-    monkeypatch.setattr(Store, "note_looks", noted)
-    sweep("--seeds", "8")
-    assert states == [False, True]
 
 
 def test_a_shape_is_dropped_once_and_the_best_of_the_others_goes_on(sweep: object) -> None:
