@@ -96,7 +96,7 @@ def coverage(
     rng = np.random.default_rng([1, n, m])
     first, second = pair[0](rng, (replications, n)), pair[1](rng, (replications, m))
     samples = TwoSample.without_floor(first, second)
-    found = methods_for(estimand)[name].compute(samples, level=LEVEL, rng=rng)
+    found = methods_for(estimand)[name].compute(samples, level=LEVEL)
     right = truth(pair, estimand)
     return float(np.mean((found.low <= right + 1e-12) & (found.high >= right - 1e-12)))
 

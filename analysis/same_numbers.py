@@ -31,7 +31,7 @@ def commands() -> Iterator[str]:
         for option in ("--estimand median", "--correction bh", "--correction none"):
             yield f"analyze {name} {option}"
         yield f"analyze {name} --ci 90 --margin 5 --rng-seed 3"
-        for test in ("--correction max-t", "--method welch", "--method bootstrap-t"):
+        for test in ("--correction max-t", "--method welch"):
             yield f"analyze {name} {test}"
     for name in SWEEPS:
         yield f"analyze {name} --section report,noise,curve"

@@ -13,7 +13,7 @@ from unseen_noise import UNSEEN
 import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.stats.estimand import BEST_OF, Estimand
-from abtune.stats.intervals.interval_methods import SEEDS, methods_for
+from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample
 from abtune.stats.variance import best_of
 
@@ -53,7 +53,7 @@ def coverage(estimand: Estimand, pair: tuple[Noise, Noise], n: int, replications
     rng, k = np.random.default_rng([1, n]), estimand.searches
     first, second = (best_of(centred(noise, k)(rng, (replications, n)), k) for noise in pair)
     method = next(iter(methods_for(estimand).values()))
-    found = method.compute(TwoSample.without_floor(first, second), level=1 - ALPHA, rng=rng)
+    found = method.compute(TwoSample.without_floor(first, second), level=1 - ALPHA)
     return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
 
 
@@ -66,14 +66,14 @@ def best_of_coverage_table(replications: int) -> str:
             ("", [(noise, noise) for noise in ALIKE.values()]),
             *((k, [p]) for k, p in KINDS.items()),
         ]:
-            for n in SEEDS[1:]:
+            for n in (10, 20):
                 if n < estimand.fewest_seeds:
                     row.append("")
                     continue
                 shares = [coverage(estimand, pair, n, replications) for pair in pairs]
                 row.append(f"{100 * np.mean(shares):.1f}" + ("" if name else f" ({100 * min(shares):.1f})"))
         rows.append(row)
-    heads = [f"{name}, {n}+{n}".removeprefix(", ") for name in ("", *KINDS) for n in SEEDS[1:]]
+    heads = [f"{name}, {n}+{n}".removeprefix(", ") for name in ("", *KINDS) for n in (10, 20)]
     return table(["best of", *heads], rows)
 
 

@@ -98,7 +98,7 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
 Examples:
   abtune calibrate                       the abtune.nc that is here
   abtune calibrate h200-pilot --boost 3  power at a true boost of 3%
-  abtune calibrate --method percentile   what another interval would do
+  abtune calibrate --method welch        what another interval would do
 """
 )
 @dataset_argument

@@ -120,7 +120,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         return [ONE_PAIR if settings.paired else ONE_RUN] if single else []
     fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
     return [
-        *_about_methods(settings, fewest, len(judged)),
+        *_about_methods(settings, len(judged)),
         *_about_counts(rows, settings),
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
@@ -223,14 +223,8 @@ def of_throttling(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     )
 
 
-def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str]:
-    """Yield what the interval, the correction and the test are known not to do."""
-    if not settings.interval.keeps_its_promise:
-        seeds, coverage = settings.interval.coverage_at(fewest)
-        yield (
-            f"The {settings.method} interval is too narrow for few seeds. A nominal 95% interval covers the "
-            f"true boost in {100 * coverage:.1f}% of cases at {seeds} seeds (simulated, docs/statistics.md)."
-        )
+def _about_methods(settings: Settings, shapes: int) -> Iterator[str]:
+    """Yield what the correction is known not to do."""
     if shapes > 1 and settings.procedure.caveat:
         any_false = percent(1 - (1 - settings.alpha) ** shapes)
         words = {"alpha": percent(settings.alpha), "shapes": count(shapes, "shape"), "any": any_false}

@@ -40,11 +40,11 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
 
     ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled.
     """
-    # Tests, interval and tails draw from one generator, so their order is part of every result.
+    # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
     samples, estimand = two_sample(*sides), settings.estimand
     tests = run_tests(samples, settings, rng)
-    interval = settings.interval.compute(samples, level=settings.level, rng=rng)
+    interval = settings.interval.compute(samples, level=settings.level)
     # Medians have no Welch interval to be held against theirs.
     closed = interval
     if estimand is not Estimand.MEDIAN:

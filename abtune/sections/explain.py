@@ -149,8 +149,7 @@ def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
 def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
     settings = analysis.settings
     for name, method in methods_for(settings.estimand, paired=settings.paired).items():
-        rng = np.random.default_rng(settings.rng_seed)
-        found = method.compute(samples, level=settings.level, rng=rng)
+        found = method.compute(samples, level=settings.level)
         yield MethodInterval(
             method=name,
             boost=from_log(found.difference[0]),

@@ -103,7 +103,7 @@ def main() -> None:
     abtune.analyze(few)
     print(f"abtune.analyze, {label}: {1e3 * best_of(lambda: abtune.analyze(few), repeats=5):.0f} ms")
     many = f"{MANY:,} shapes, {MANY_SEEDS} + {MANY_SEEDS} seeds"
-    for options in ({}, {"correction": "max-t"}, {"method": "bootstrap-t"}):
+    for options in ({}, {"correction": "max-t"}):
         taken = best_of(lambda options=options: abtune.analyze(dataset, **options), repeats=1)
         print(f"abtune.analyze, {many}{options or ''}: {taken:.2f} s")
     tracemalloc.start()

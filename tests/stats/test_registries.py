@@ -34,9 +34,7 @@ def toy_test(samples: TwoSample) -> np.ndarray:
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more interval, one more correction and one more test, an entry each."""
-    interval = Method(
-        name="toy", estimand=MEAN, words="toy interval", coverage=(0.9, 0.9, 0.9), function=toy_interval
-    )
+    interval = Method(name="toy", estimand=MEAN, words="toy interval", function=toy_interval)
     correction = Correction(
         name="toy",
         words="Bonferroni over the shapes",
@@ -67,7 +65,6 @@ def test_one_entry_is_enough_for_the_command_line(run: Run) -> None:
     assert report["interval_method"] == "toy interval"
     assert report["correction"] == "Bonferroni over the shapes"
     assert report["test_method"] == "toy test"
-    assert any("The toy interval is too narrow" in note for note in report["caveats"])
     rows = report["comparisons"]
     assert [row["p_adjusted"] for row in rows] == pytest.approx([min(3 * row["p"], 1) for row in rows])
     default = json.loads(run("analyze", "h200-pilot", "--format", "json").out)["comparisons"]

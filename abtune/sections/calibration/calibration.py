@@ -151,7 +151,7 @@ def calibrate(
         check_whole("replications", replications, _FEWEST_SWEEPS)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
-    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
+    slow = settings.difference_test.slow or settings.procedure.slow
     return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 2000))
 
 
@@ -215,7 +215,7 @@ def resplit(
         order = _splits(len(values), half, rng)
         first, second = values[order[:, :half]], values[order[:, half : 2 * half]]
         halves = TwoSample(first, second, np.full((len(order), 2), least))
-        interval = settings.interval.compute(halves, level=settings.level, rng=rng)
+        interval = settings.interval.compute(halves, level=settings.level)
         tests = run_tests(halves, settings, rng)
         called = differs(interval.low, interval.high, tests.p, tests.p_welch, settings.alpha)
         yield Resplit(

@@ -113,7 +113,7 @@ class Simulation:
         truth = math.log1p(boost)
         drawn = self._draw(0, truth, rng), self._draw(1, 0.0, rng)
         samples = TwoSample(*drawn, np.tile(self.floor, (self.replications, 1)), paired=self.settings.paired)
-        interval = self.settings.interval.compute(samples, level=self.settings.level, rng=rng)
+        interval = self.settings.interval.compute(samples, level=self.settings.level)
         tests = self._tests(samples, rng)
         confirmed = self.settings.difference_test.confirmed_by
         # A test that none has to confirm confirms itself.

@@ -1,4 +1,4 @@
-"""Bootstrap-t: every resample is measured in its own standard error; intervals of a shape and of all.
+"""Bootstrap-t: every resample is measured in its own standard error; intervals of all shapes at once.
 
 The only bootstrap here that is sampled, because its statistic is not a sum of draws.
 """
@@ -20,7 +20,7 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.intervals.bootstrap import exchanged, orientation, oriented_ends, smoothing
+from abtune.stats.intervals.bootstrap import exchanged, orientation, smoothing
 from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments, residuals
@@ -42,22 +42,6 @@ _STEP = 0.002
 _STEPS = 50_000
 
 
-def bootstrap_t(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
-    """Return the bootstrap-t interval (P. Hall, The Bootstrap and Edgeworth Expansion, 1992).
-
-    Welch's below five seeds per side. The variance of a resample is at least the floor, and at least a
-    hundredth of the sample's: constant resamples would give no bound.
-    """
-    estimate = standard_error(samples)
-    closed = t_interval(estimate, level=level)
-    low, high = closed.low.copy(), closed.high.copy()
-    for drawn in resampled(samples, rng=rng):
-        t, index = drawn.quantiles(level), drawn.index
-        low[index] = estimate.difference[index] - t[1] * estimate.error[index]
-        high[index] = estimate.difference[index] - t[0] * estimate.error[index]
-    return Interval(difference=estimate.difference, low=low, high=high)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
     """Errors of resamples over their own standard errors, for some shapes."""
@@ -66,13 +50,6 @@ class Resampled:
     t: Floats  # shape (RESAMPLES, members), in the orientation that the data fix
     unlimited: Floats  # the same where a resample may have any variance above rounding
     turn: Floats  # as :func:`orientation` returns it
-
-    def quantiles(self, level: float) -> tuple[Floats, Floats]:
-        """Return the quantiles of t that leave out half of 1 - level each, turned to the sides as given."""
-        # 1 - level is not exact: without 1e-9, 90 % would get the order statistic before its own.
-        position = max(math.floor((RESAMPLES + 1) * (1 - level) / 2 + 1e-9), 1)
-        ordered = np.partition(self.t, (position - 1, RESAMPLES - position), axis=0)
-        return oriented_ends(ordered[position - 1], ordered[RESAMPLES - position], self.turn)
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:

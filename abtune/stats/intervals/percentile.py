@@ -1,9 +1,8 @@
-"""Percentile bootstrap intervals, computed instead of sampled: the default, the plain one, and of medians."""
+"""Percentile bootstrap intervals, computed instead of sampled: the default, and that of medians."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 from scipy import special
@@ -18,7 +17,7 @@ from abtune.stats.estimates import (
     welch,
 )
 from abtune.stats.intervals.bootstrap import both_smoothings, error_quantiles
-from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
+from abtune.stats.two_sample import Floats, Integers, TwoSample
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10
@@ -35,33 +34,17 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
     and Welch's; below five it is Welch's.
     """
     estimate = standard_error(samples)
-
-    def tails(group: Group) -> Floats:
+    closed = welch(samples, level=level)
+    low, high = closed.low.copy(), closed.high.copy()
+    enough = _ENOUGH_PAIRS if samples.paired else _ENOUGH_FOR_BOOTSTRAP_ALONE
+    for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         index, (variances, _) = group.index, both_smoothings(group)
         own = np.sqrt(variances.sum(axis=0))
         expansion = np.where(own > 0, estimate.error[index] / np.where(own > 0, own, 1.0), 1.0)
         tail = special.ndtr(-expansion * quantile(estimate.freedom[index], level))
-        return np.stack([tail, tail], axis=1)
-
-    enough = _ENOUGH_PAIRS if samples.paired else _ENOUGH_FOR_BOOTSTRAP_ALONE
-    return _bootstrap(samples, tails, level=level, hull_below=enough)
-
-
-def percentile(samples: TwoSample, *, level: float) -> Interval:
-    """Return the percentile bootstrap interval, too narrow by sqrt((n-1)/n) z/t; Welch's below five seeds."""
-    return _bootstrap(samples, lambda group: np.full((len(group.index), 2), (1 - level) / 2), level=level)
-
-
-def _bootstrap(
-    samples: TwoSample, tails: Callable[[Group], Floats], *, level: float, hull_below: int = 0
-) -> Interval:
-    """Return quantiles of the bootstrap at a method's tails; below ``hull_below`` seeds, with Welch's."""
-    closed = welch(samples, level=level)
-    low, high = closed.low.copy(), closed.high.copy()
-    for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
-        index, errors = group.index, error_quantiles(group, tails(group))
+        errors = error_quantiles(group, np.stack([tail, tail], axis=1))
         bounds = closed.difference[index] + errors[0], closed.difference[index] + errors[1]
-        if min(group.first.shape[1], group.second.shape[1]) < hull_below:
+        if min(group.first.shape[1], group.second.shape[1]) < enough:
             bounds = np.minimum(bounds[0], low[index]), np.maximum(bounds[1], high[index])
         low[index], high[index] = bounds
     return Interval(difference=closed.difference, low=low, high=high)
@@ -72,14 +55,12 @@ _NEGLIGIBLE = 1e-9
 _TIE = 1e-12
 
 
-def price_bonett(samples: TwoSample, *, level: float) -> Interval:
-    """Return the normal interval with Price and Bonett's standard error."""
-    return t_interval(median_error(samples), level=level)
-
-
 def median_percentile(samples: TwoSample, *, level: float) -> Interval:
-    """Return the percentile bootstrap interval of the difference of medians, computed exactly."""
-    closed = price_bonett(samples, level=level)
+    """Return the percentile bootstrap interval of the difference of medians, computed exactly.
+
+    Below five seeds it is the normal one with Price and Bonett's standard error.
+    """
+    closed = t_interval(median_error(samples), level=level)
     low, high = closed.low.copy(), closed.high.copy()
     z = float(special.ndtri(0.5 + level / 2))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
