@@ -44,7 +44,7 @@ from simulated_reports import (
     simultaneous_table,
     table,
 )
-from simulated_series import series_table, worth_table
+from simulated_series import series_table
 from simulated_skew import pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
@@ -192,7 +192,6 @@ def main() -> None:
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),
             "series": (series_table, [10 * replications]),
-            "worth": (worth_table, [10 * replications]),
             "looks": (looks_table, [analyses]),
             "paired looks": (paired_looks_table, [analyses]),
             "plan": (plan_table, [2 * replications]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +53,7 @@ def test_every_format_has_it(dump: str, run: Run) -> None:
     """Markdown and HTML have the same tables, JSON the numbers, and CSV refuses."""
     text = run("analyze", dump, "--section", "report,timings", "--format", "markdown").out
     assert f"\n## {TITLE}\n" in text
-    assert "| tvm after scatter rewrite | 50 | 166,442 | 0.26 | 0.22 | 166,239 | +2.92 | 10 |" in text
+    assert "| tvm after scatter rewrite | 50 | 166,442 | 0.26 | 166,239 | +2.92 | 10 |" in text
     page = run("analyze", dump, "--section", "report,timings", "--format", "html").out
     assert "166,442" in page
     document = json.loads(run("analyze", dump, "--section", "report,timings", "--format", "json").out)
@@ -98,26 +97,6 @@ def test_shapes_are_grouped(empty_folder: Path, plain_environment: None, run: Ru
     rows = [line.split() for line in page.split("\n\n")[1].splitlines()]
     assert [row[0] for row in rows] == ["shape", "x", "new", "y", "new"]
     assert "y, new: The first timing is the slowest" in page
-
-
-def test_a_worth_that_is_the_most_is_marked(empty_folder: Path, plain_environment: None, run: Run) -> None:
-    """What so many timings cannot show more of has > before it, which is explained where it occurs."""
-    rng = np.random.default_rng(0)
-    latency = np.exp(rng.normal(-8, 0.01, (1, 2, 1, 1, 50)))
-    latency[:, 1, ..., ::2] *= 1.02
-    dataset = abtune.make_dataset(latency, shapes=["x"], configs=["old", "new"])
-    abtune.save_dataset(dataset, "turns.nc")
-    for form in ("table", "markdown", "html"):
-        text = (
-            run("analyze", "turns.nc", "--section", "report,timings", "--format", form)
-            .out.replace("&gt;", ">")
-            .replace("\\", "")
-        )
-        assert re.search(r">85\b", text)
-        assert "worth >: the most that this number of timings can show" in " ".join(text.split())
-    abtune.save_dataset(dataset.isel(config=[0]), "old.nc")
-    text = run("analyze", "old.nc", "--section", "timings").out
-    assert ">" not in text[text.index("worth") :]
 
 
 def test_sweeps_have_nothing_to_show_and_say_so(run: Run) -> None:

@@ -138,7 +138,7 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     comparing = ("baseline", "candidate", "fail_on", "at_trials")
     if opened.sizes["config"] == 1 and only_timings and not any(options[name] for name in comparing):
         from abtune.compare.settings import restrict
-        from abtune.sections.timings.raw_timings import section_of_timings
+        from abtune.sections.raw_timings import section_of_timings
 
         part = restrict(opened, chosen_shapes(options["shapes"], opened))
         config = str(part["config"].values[0])

@@ -99,7 +99,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="timings",
             help="What the raw timings of single processes show, and what they cannot.",
-            make="abtune.sections.timings.raw_timings:timings_section",
+            make="abtune.sections.raw_timings:timings_section",
             of_all=True,
         ),
         SectionKind(

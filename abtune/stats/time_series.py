@@ -40,13 +40,6 @@ def cosine_mean(series: Floats) -> MeanEstimate:
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
 
 
-def independent_mean(series: Floats) -> MeanEstimate:
-    """Return the mean with the standard error s/sqrt(n) of independent values; see :func:`cosine_mean`."""
-    n = series.shape[-1]
-    error = np.sqrt((residuals(series) ** 2).sum(axis=-1) / (n - 1) / n)
-    return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=n - 1)
-
-
 def half_width(estimate: MeanEstimate, *, level: float) -> Floats:
     """Return half of Student's t interval of a mean."""
     return quantile(np.array(float(estimate.freedom)), level) * estimate.error
@@ -62,47 +55,15 @@ def mean_difference(first: MeanEstimate, second: MeanEstimate) -> StandardError:
     )
 
 
-def autocorrelations(series: Floats) -> Floats:
-    """Return the correlations of series, shape (..., n), at lags 0 to n - 1; NaN for a constant series."""
+def independent_worth(series: Floats) -> float:
+    """Return how many independent values have a mean as precise as that of a series: n (1 - r)/(1 + r).
+
+    r is the correlation of neighbours, as if the series were an autoregression.
+    """
     from statsmodels.tsa.stattools import acf
 
-    with np.errstate(invalid="ignore"):  # a constant series has no variance
-        # Residuals of a constant series are exactly zero. The rounding of its mean would look dependent.
-        correlations: Floats = np.apply_along_axis(acf, -1, residuals(series), nlags=series.shape[-1] - 1)
-    return correlations
-
-
-def default_lags(n: int) -> int:
-    """Return the default number of lags of :func:`ljung_box`: n/5, at most 10, as in statsmodels."""
-    return max(min(10, n // 5), 1)
-
-
-def ljung_box(correlations: Floats, *, lags: int) -> Floats:
-    """Return p of Ljung and Box's test of independence, DOI 10.1093/biomet/65.2.297."""
-    from statsmodels.tsa.stattools import q_stat
-
-    n = correlations.shape[-1]
-    return np.apply_along_axis(lambda r: q_stat(r, n)[1][-1], -1, correlations[..., 1 : lags + 1])
-
-
-def integrated_time(correlations: Floats) -> Floats:
-    """Return the integrated autocorrelation time: the number of values worth one independent value.
-
-    -1 + 2 sum of r_2m + r_2m+1 over Geyer's initial monotone sequence (DOI 10.1214/ss/1177011137). At
-    least :func:`least_time` (Vehtari et al. 2021, DOI 10.1214/20-BA1221). Rough for long dependence.
-    """
-    n = correlations.shape[-1]
-    pairs = correlations[..., 0 : n - 1 : 2] + correlations[..., 1:n:2]
-    # Behind the first sum that is not positive none counts, because the running minimum never rises again.
-    falling = np.minimum.accumulate(pairs, axis=-1)
-    time = -1 + 2 * np.where(falling > 0, falling, 0.0).sum(axis=-1)
-    unknown = np.isnan(correlations[..., 0])
-    return np.where(unknown, np.nan, np.maximum(time, least_time(n)))
-
-
-def least_time(n: int) -> float:
-    """Return the least integrated autocorrelation time that n values can show, 1/log10(n)."""
-    return 1 / math.log10(n) if n > 2 else 1.0
+    r = float(acf(series, nlags=1)[1])
+    return len(series) * (1 - r) / (1 + r)
 
 
 # A series needs as many values for its neighbours to be told from the others.

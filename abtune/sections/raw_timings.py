@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -20,15 +20,13 @@ from abtune.report.columns import interval_column
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, table
 from abtune.samples import complete_timings
 from abtune.sections.section_registry import Context
-from abtune.sections.timings.series import Pattern, Series, Timed, describe_series
 from abtune.stats.estimates import from_log, t_interval
-from abtune.stats.time_series import cosine_mean, mean_difference
+from abtune.stats.time_series import cosine_mean, half_width, independent_worth, mean_difference
+from abtune.stats.two_sample import Floats
 from abtune.text import (
-    NOTHING,
     boost_decimals,
     count,
     microseconds,
-    p_value,
     percent,
     percent_cell,
     plain_percent,
@@ -36,6 +34,29 @@ from abtune.text import (
 
 # With fewer timings an interval would have one degree of freedom from two or three numbers.
 FEWEST = 5
+# With fewer, an interval has few degrees of freedom, and a slow start does not stand out.
+_ENOUGH = 20
+# Autoregressive series worth fewer independent timings have intervals that hold in some 80 of 100 cases.
+WORTH_TOO_LITTLE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The timings of one process in one round, described."""
+
+    shape: str
+    config: str
+    round: int
+    n: int
+    mean: float  # geometric, seconds; low and high are its interval for this process
+    low: float
+    high: float
+    median: float
+    half_width: float  # of the interval on logs
+    freedom: int  # degrees of freedom of the interval
+    slowest: float  # the slowest timing over the median, minus 1
+    slowest_at: int  # which timing that is, from 1
+    caveats: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +88,7 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     cells = list(_cells(dataset))
     rounds = [each for seeds, timed in cells if seeds == 1 for each in timed]
     timed = [each for each in rounds if len(each.logs) >= FEWEST]
-    series = describe_series(timed, level=level)
+    series = tuple(_described(each, level) for each in timed)
     within = tuple(_within(timed, baseline, level))
     return Timings(
         baseline=baseline,
@@ -81,7 +102,18 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     )
 
 
-def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Timed:
+    """What was measured in one round of one process."""
+
+    shape: str
+    config: str
+    round: int
+    logs: Floats  # log seconds in the order of time
+    gaps: int  # timings that are missing between others
+
+
+def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[_Timed]]]:
     """Yield for each shape and configuration how many seeds have timings, and the rounds of the first."""
     shapes, configs = labels_of(dataset, "shape"), labels_of(dataset, "config")
     rounds = dataset["round"].values.tolist()
@@ -95,11 +127,56 @@ def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
                 # The row of a round is filled up with NaN.
                 if len(at := np.flatnonzero(~np.isnan(values))):
                     gaps = int(at[-1]) + 1 - len(at)
-                    timed.append(Timed(shape=shape, config=config, round=number, logs=values[at], gaps=gaps))
+                    timed.append(_Timed(shape=shape, config=config, round=number, logs=values[at], gaps=gaps))
             yield len(seeds), timed
 
 
-def _within(timed: Sequence[Timed], baseline: str, level: float) -> Iterator[Within]:
+def _described(timed: _Timed, level: float) -> Series:
+    estimate = cosine_mean(timed.logs)
+    mean, median = float(estimate.mean), float(np.median(timed.logs))
+    half = float(half_width(estimate, level=level))
+    return Series(
+        shape=timed.shape,
+        config=timed.config,
+        round=timed.round,
+        n=len(timed.logs),
+        mean=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        median=math.exp(median),
+        half_width=half,
+        freedom=estimate.freedom,
+        slowest=math.expm1(timed.logs.max() - median),
+        slowest_at=int(timed.logs.argmax()) + 1,
+        caveats=tuple(_about_series(timed, estimate.freedom)),
+    )
+
+
+def _about_series(timed: _Timed, freedom: int) -> Iterator[str]:
+    n, different = len(timed.logs), len(np.unique(timed.logs))
+    over_median = timed.logs - np.median(timed.logs)
+    if n < _ENOUGH:
+        yield f"{n} timings are few: the interval has {count(freedom, 'degree')} of freedom."
+    if timed.gaps:
+        yield f"{count(timed.gaps, 'timing')} missing between others, which count as consecutive."
+    if different == 1:
+        yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
+        return
+    if different <= n / 2:
+        yield f"Only {different} values among {n} timings: the interval ignores the resolution of the clock."
+    if n < _ENOUGH:
+        return
+    if (over_median[1:] < over_median[0]).all():
+        slow = percent(math.expm1(over_median[0]))
+        yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
+    if (worth := independent_worth(timed.logs)) < WORTH_TOO_LITTLE:
+        yield (
+            f"{n} timings are worth {worth:.0f} independent ones. With so much dependence, 95% intervals "
+            "cover about 80%."
+        )
+
+
+def _within(timed: Sequence[_Timed], baseline: str, level: float) -> Iterator[Within]:
     """Yield every series against the first of the baseline in its shape."""
     # Reversed, so that the first round is the one that stays.
     first = {each.shape: each for each in reversed(timed) if each.config == baseline}
@@ -168,19 +245,13 @@ _WHAT = (
 )
 _MEANS = (
     "mean: geometric. +-: half of its {level} interval, which allows for timings that depend on each other "
-    "(equally weighted cosines). if indep.: the same for independent timings. slowest: over the median. at: "
-    "which timing that is. No timing is left out. Where slow ones pull the mean, the median is steadier."
+    "(equally weighted cosines). slowest: over the median. at: which timing that is. No timing is left out. "
+    "Where slow ones pull the mean, the median is steadier."
 )
 _WITHIN = (
     "How much faster this process was than the process of the baseline, by geometric means and by medians. "
     "It is no test of the configurations: the interval leaves out what differs between processes."
 )
-_PATTERNS = (
-    "lag 1: correlation of a timing with the one before. worth: how many independent timings would give the "
-    "mean as precisely. dependent p: Ljung-Box test of independence, corrected for the number of series "
-    "(Holm)."
-)
-_CAPPED = " worth >: the most that this number of timings can show; they may be worth more."
 
 
 def timings_section(context: Context) -> Section:
@@ -206,12 +277,6 @@ def _parts(timings: Timings) -> Iterator[Part]:
         yield Heading(f"boost over {timings.baseline}, within these processes only", minor=True)
         yield _within_table(timings.within, names, timings.level)
         yield Prose(_WITHIN, remark=True)
-    patterns = [row.pattern for row in timings.series if row.pattern is not None]
-    if patterns:
-        yield Heading("do the timings look independent?", minor=True)
-        yield _patterns(timings.series, names)
-        capped = any(pattern.effective_capped for pattern in patterns)
-        yield Prose(_PATTERNS + (_CAPPED if capped else ""), remark=True)
     said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
     yield Bullets((*timings.caveats, *said))
 
@@ -245,7 +310,6 @@ def _means(rows: Sequence[Series], names: _Names) -> Grid:
         column("n", [str(row.n) for row in rows], gives_way=5),
         column("mean us", [microseconds(row.mean) for row in rows]),
         column("+- %", [either_side(row.half_width) for row in rows]),
-        column("if indep.", [either_side(row.half_width_independent) for row in rows], gives_way=2),
         column("median us", [microseconds(row.median) for row in rows], gives_way=1),
         column("slowest %", [percent_cell(row.slowest, decimals) for row in rows], gives_way=3),
         column("at", [str(row.slowest_at) for row in rows], gives_way=4),
@@ -260,20 +324,6 @@ def _within_table(rows: Sequence[Within], names: _Names, level: float) -> Grid:
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
         interval_column([(row.low, row.high) for row in rows], level=level, decimals=decimals),
         column("of medians", [percent_cell(row.boost_of_medians, decimals) for row in rows], gives_way=2),
-    )
-
-
-def _patterns(rows: Sequence[Series], names: _Names) -> Grid:
-    def cells(heading: str, cell: Callable[[Pattern], str], gives_way: int) -> Column:
-        texts = [NOTHING if row.pattern is None else cell(row.pattern) for row in rows]
-        return column(heading, texts, gives_way=gives_way)
-
-    return _grid(
-        rows,
-        names,
-        cells("lag 1", lambda pattern: f"{pattern.autocorrelation[0]:+.2f}", 2),
-        cells("worth", lambda pattern: f"{'>' * pattern.effective_capped}{pattern.effective:.0f}", 0),
-        cells("dependent p", lambda pattern: p_value(pattern.dependence_p_adjusted), 1),
     )
 
 

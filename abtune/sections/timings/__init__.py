@@ -1,1 +1,0 @@
-"""What raw timings of single processes show."""
