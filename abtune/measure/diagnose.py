@@ -56,10 +56,10 @@ def _warned(name: str, state: str, *, of: bool, advice: str) -> Finding:
     return Finding(name, Level.WARNING, state, advice) if of else Finding(name, Level.OK, state)
 
 
-def refused(name: str, error: AbtuneError) -> Finding:
+def refused(name: str, error: AbtuneError, otherwise: str = "see docs/sweep.md") -> Finding:
     """Return an error's line as a problem; the words after its last semicolon are the advice."""
     state, _, advice = str(error).rpartition("; ")
-    return Finding(name, Level.PROBLEM, state or advice, advice if state else "see docs/sweep.md")
+    return Finding(name, Level.PROBLEM, state or advice, advice if state else otherwise)
 
 
 def check_python() -> Finding:
@@ -149,11 +149,12 @@ def _available_memory() -> float:
 
 
 def check_output(out: Path) -> Finding:
-    """Return whether the dataset can be written: its folder exists, is writable and has room."""
+    """Return whether a sweep can go on here: its files are read, and the folder is writable and has room."""
     try:
         folder = place_for(out).parent
+        Store(out).read_all()  # a sweep reads its files first, and ends where one is damaged
     except AbtuneError as error:
-        return Finding("output", Level.PROBLEM, str(error), "give another --out")
+        return refused("output", error, "give another --out")
     free = shutil.disk_usage(folder).free
     state = f"{folder}, {free / 1e9:.1f} GB free"
     if free < _BYTES_OF_OUTPUT / 20:
@@ -218,7 +219,7 @@ def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
         except AbtuneError as error:  # such as a GPU that is too old for the default pair
             findings.append(refused("trial", error))
         else:
-            findings.append(check_trial(plan, facts, Store(out)))
+            findings.append(check_trial(plan, facts))
     return findings
 
 
@@ -227,11 +228,10 @@ def problems(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.level is Level.PROBLEM]
 
 
-def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
+def check_trial(plan: Plan, facts: TargetFacts) -> Finding:
     """Return whether a few kernels can be proposed, built and timed, and how long that took."""
     started = time.monotonic()
     try:
-        store.read_all()  # a sweep reads its files first, and ends where one is damaged
         asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         advice = "mend this first: a sweep would end with the same line"

@@ -241,7 +241,8 @@ class Store:
 
     def read_all(self) -> None:
         """Read every file, as a sweep does; StoreError for one that cannot be read."""
-        self.identity()
+        if self.identity() is not None:
+            self._require_own_dataset()
         self.records()
         self.rounds()
         for path in (self.folder / "searches").glob("*.json.gz"):
