@@ -87,7 +87,7 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
     import fcntl  # sweeps run on Linux; everything else imports without it
 
     with writing(path := folder / "lock"):
-        file = path.open("ab")
+        file = path.open("a+b", buffering=0)  # to read, too: a pipe would wait for a reader
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -44,6 +44,9 @@ from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
 from abtune.text import count
 
+# Without this file the runs beside it are of unknown settings.
+_RESTORE = "put back a copy of it, or the one that a sweep with the same options and another --out writes"
+
 
 class Store:
     """The dataset of one sweep, and its files in a folder beside it."""
@@ -111,8 +114,7 @@ class Store:
         if self.description.exists():
             return self.about()["identity"]
         raise StoreError(
-            f"{self.folder} holds runs, but no {self.description.name} with their settings; "
-            "remove the folder to begin anew, or give another --out"
+            f"{self.folder} holds runs, but no {self.description.name} with their settings; {_RESTORE}"
         )
 
     @contextlib.contextmanager
@@ -198,7 +200,8 @@ class Store:
     def about(self) -> dict[str, Any]:
         """Return the identity of the sweep, and the facts that it recorded about itself."""
         # Without a description, the dataset has the settings of the runs.
-        remedy = "remove it to go on" if self.dataset.exists() else "remove its folder to begin anew"
+        remedy = "remove it to go on" if self.dataset.exists() else _RESTORE
+
         return read_json(self.description, _about, remedy)
 
     def save_about(self, content: Mapping[str, Any]) -> None:

@@ -65,8 +65,27 @@ def test_runs_of_unknown_settings_are_refused(kept: Store) -> None:
         assert str(caught.value).startswith(
             f"{kept.folder} holds runs, but no sweep.json with their settings"
         )
-        assert str(caught.value).endswith("remove the folder to begin anew, or give another --out")
+        assert "put back a copy of it, or the one that a sweep with the same options" in str(caught.value)
     assert names(kept.folder) == before
+
+
+def test_lost_settings_come_back_from_another_sweep(kept: Store, plan: Plan, tmp_path: Path) -> None:
+    """The advice works: sweep.json of the same command elsewhere, copied here, keeps the runs."""
+    kept.description.unlink()
+    other = Store(tmp_path / "other.nc")
+    with other.opened(plan, ABOUT):
+        pass
+    shutil.copy(other.description, kept.description)
+    with kept.opened(plan, ABOUT):
+        assert kept.is_finished(plan.runs[0])
+
+
+def test_a_pipe_in_place_of_the_lock_does_not_hang(store: Store, plan: Plan) -> None:
+    """The lock is held on it as on a file."""
+    store.folder.mkdir()
+    os.mkfifo(store.folder / "lock")
+    with store.opened(plan, ABOUT), pytest.raises(StoreError, match="another sweep is writing"):
+        store.opened(plan, ABOUT).__enter__()
 
 
 def test_settings_may_change_before_anything_is_done(store: Store, plan: Plan) -> None:
