@@ -42,37 +42,37 @@ _OUTLIER = 10.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
-_COARSE = "Steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
+_COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
 
 
 def of_side(side: Samples, shape: int) -> Iterator[str]:
-    """Yield caveats about one configuration of one shape: runs that are lost, seeds that agree too well."""
-    name, n = side.config, int(side.n[shape])
+    """Yield what is weak in one configuration of one shape: runs that are lost, seeds that agree too well."""
+    n = int(side.n[shape])
     failed, nothing = int(side.failed[shape]), int(side.found_nothing[shape])
     missing, untimed, unpaired = (int(runs[shape]) for runs in (side.missing, side.untimed, side.unpaired))
     rest = f" The other{' pairs' if side.paired else 's'} are compared." if n else ""
     runs = count(n + failed + nothing + unpaired, "run")
     if failed:
-        yield f"{name}: {failed} of {runs} failed.{rest}"
+        yield f"{failed} of {runs} failed.{rest}"
     if nothing:
-        yield f"{name}: {nothing} of {runs} {found_nothing(side.trials)}.{rest}"
+        yield f"{nothing} of {runs} {found_nothing(side.trials)}.{rest}"
     if missing:
-        yield f"{name}: {count(missing, 'run')} missing."
+        yield f"{count(missing, 'run')} missing."
     if untimed:
         lacking = "history of trials" if side.trials else "timing"
         again = "" if side.trials else " If a sweep was stopped, repeat its command to time the rest."
-        yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out.{again}"
+        yield f"{count(untimed, 'complete run')} without a {lacking}, left out.{again}"
     if unpaired:
-        yield f"{name}: {count(unpaired, 'run')} left out, because the other run of the pair has no timing."
-    yield from _about_outlier(name, side.value[shape])
+        yield f"{count(unpaired, 'run')} left out, because the other run of the pair has no timing."
+    yield from _about_outlier(side.value[shape])
     if not side.paired:
-        yield from of_noise(name, side, shape)
+        yield from of_noise(side, shape)
 
 
-def _about_outlier(name: str, values: Floats) -> Iterator[str]:
+def _about_outlier(values: Floats) -> Iterator[str]:
     """Yield whether a seed is so far from the others that its timing may be wrong; values are logs."""
     known = values[~np.isnan(values)]
     if len(known) < _FEWEST_FOR_OUTLIER:
@@ -80,12 +80,12 @@ def _about_outlier(name: str, values: Floats) -> Iterator[str]:
     factor = math.exp(float(np.abs(known - np.median(known)).max()))
     if factor >= _OUTLIER:
         yield (
-            f"{name}: one seed differs from the median seed by a factor of {factor:,.0f}. Check that timing, "
+            f"one seed differs from the median seed by a factor of {factor:,.0f}. Check that timing, "
             "because the boost depends on it."
         )
 
 
-def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
+def of_noise(side: Samples, shape: int) -> Iterator[str]:
     """Yield where seeds agree better than they can be measured."""
     n = int(side.n[shape])
     if n < 2:
@@ -96,9 +96,9 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
     # Written so that an unknown floor, NaN, counts as none.
     elif noise == 0 and not floor > 0:
         rounded = "The interval and the verdict leave out what the timer rounds away."
-        yield f"{name}: all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
+        yield f"all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
     elif floor > noise**2:
-        yield f"{name}: timing noise exceeds seed noise here, so the larger one is used."
+        yield "timing noise exceeds seed noise here, so the larger one is used."
 
 
 def of_methods(interval: Interval, welch: Interval, shape: int, *, paired: bool) -> Iterator[str]:

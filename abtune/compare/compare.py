@@ -27,6 +27,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap_t import Tails
 from abtune.stats.two_sample import Floats
+from abtune.text import listed
 
 
 def analyze(
@@ -289,10 +290,16 @@ def _evidence(
 
 
 def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[str]:
+    names: dict[str, list[str]] = {}
     for side in sides:
-        yield from caveats.of_side(side, index)
+        for weakness in caveats.of_side(side, index):
+            names.setdefault(weakness, []).append(side.config)
     if sides[0].paired:
-        yield from caveats.of_noise("differences of pairs", what_varies(*sides)[0], index)
+        names |= {
+            words: ["differences of pairs"] for words in caveats.of_noise(what_varies(*sides)[0], index)
+        }
+    for weakness, configs in names.items():
+        yield f"{listed(configs)}: {weakness}"
     yield from caveats.of_methods(statistics.interval, statistics.welch, index, paired=sides[0].paired)
 
 
