@@ -26,7 +26,7 @@ import abtune
 from abtune.cli import COMMANDS
 from abtune.commands.analyze import analyze
 from abtune.commands.common.section_options import HEADINGS, section_names
-from abtune.dataset.netcdf import bundled_path
+from abtune.dataset.netcdf import BUNDLED, bundled_path
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -453,11 +453,13 @@ def test_a_report_is_not_called_a_dataset(run: Run, sweep: str) -> None:
 # The other commands
 
 
-def test_bundled_datasets_are_listed(run: Run) -> None:
-    """The list of bundled datasets has every name that analyze takes."""
+def test_bundled_datasets_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of bundled datasets has every name that analyze takes, and is as wide as the console."""
+    monkeypatch.setenv("COLUMNS", "60")
     outcome = run("datasets")
     assert outcome.code == 0
-    assert PUBLISHED in outcome.out
+    assert {line.split()[0] for line in outcome.out.splitlines() if line[0] != " "} == {*BUNDLED}
+    assert max(map(len, outcome.out.splitlines())) <= 60
 
 
 def test_a_published_table_is_imported(run: Run) -> None:

@@ -24,6 +24,9 @@ def test_brief_leaves_out_the_table(run: Run) -> None:
     assert labels(whole)
     assert not labels(brief)
     assert brief.splitlines()[:5] == whole.splitlines()[:5]
+    why = run("analyze", PILOT, "--section", "summary", "--why").out
+    assert why.startswith(brief)
+    assert "Too noisy to tell." in why
 
 
 def test_brief_draws_on_a_scale_of_its_own(run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import dataset_names, open_several
-from abtune.commands.common.output import emit, output_options, save_new
+from abtune.commands.common.output import emit, in_width, output_options, save_new
 from abtune.errors import InputError
 from abtune.files import same_file
 from abtune.text import count, import_command
@@ -30,7 +30,7 @@ def datasets() -> None:
     from abtune.dataset.netcdf import BUNDLED
 
     width = max(map(len, BUNDLED))
-    emit("".join(f"{name:<{width}}  {description}\n" for name, description in BUNDLED.items()))
+    emit(in_width((f"{name:<{width}}  ", description) for name, description in BUNDLED.items()))
 
 
 @click.command(

@@ -54,16 +54,13 @@ def make_claims(
         return ()
     # A shape most of whose runs failed has seeds, but only those that survived: it counts as not shown.
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
-    enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
     kinds = Counter(row.workload for row in rows if row.workload)
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         # A count of one shape would name it, without the correction that its verdict has.
         several = [kind for kind, shapes in kinds.items() if shapes > 1]
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in several}
-    found = (
-        _of_kind(kind, which, samples, one_sided, (valid, enough), settings) for kind, which in chosen.items()
-    )
+    found = (_of_kind(kind, which, samples, one_sided, valid, settings) for kind, which in chosen.items())
     return with_verdicts(chain.from_iterable(found), rows, worst, settings)
 
 
@@ -104,11 +101,11 @@ def _of_kind(
     which: Booleans,
     samples: TwoSample,
     one_sided: OneSided,
-    valid_and_enough: tuple[Booleans, Booleans],
+    valid: Booleans,
     settings: Settings,
 ) -> Iterator[Claim]:
     """Yield what the tests show of all shapes, or of those of one kind."""
-    valid, enough = valid_and_enough
+    enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
     usable = valid & enough  # others count against claims
     error, of = one_sided.estimate.error, int(np.count_nonzero(which))
     used = which & usable & (error > 0)

@@ -147,15 +147,16 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."
         yield Prose(slowest if worst.boost_low < 0 else least)
+    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
         hint = "One run per cell: --section single-run says what such a table supports."
-        single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
         yield Bullets((*notes.general, *[hint] * (single and view.hint)), footnotes=notes.numbered)
-        # With one run per cell, all reasons are the same, and the methods judge nothing.
-        if view.why or not single:
-            reasons = (_reasons(analysis, shown),)
-            yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
+    # With one run per cell, all reasons are the same, and the methods judge nothing.
+    if view.why or not (view.brief or single):
+        reasons = (_reasons(analysis, shown),)
+        yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
+    if not view.brief:
         methods = (
             f" Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
             f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
