@@ -107,10 +107,8 @@ def placements(samples: TwoSample) -> Floats:
     return np.where(known.any(axis=2), wins, np.nan)
 
 
-# Ratios that differ by rounding alone have no spread, and share a rank.
+# Ratios that differ by rounding alone have no spread.
 _TIE = 1e-12
-# Most shapes for which the interval counts the signed-rank distribution; with more it is normal.
-_MOST_EXACT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +124,6 @@ class Estimate:
 def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
     """Return log ratios with equal sizes where they differ by rounding alone; tiny ones become zero."""
     values = np.asarray(log_ratio, dtype=np.float64)
-    # Rank tests must see ties: between 1.1 and 1/1.1, rounding and the unit of the times would decide.
     order = np.argsort(np.abs(values))
     size = np.abs(values)[order]
     # Sizes in ascending order; the zero before them takes in sizes that are zero but for rounding.
@@ -148,27 +145,6 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     half = t_quantile(freedom, level) * error
     p = 2 * float(special.stdtr(freedom, -abs(mean) / error))
     return Estimate(value=mean, low=mean - half, high=mean + half, p=p)
-
-
-def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
-    """Return the Hodges-Lehmann estimate of log ratios, with Wilcoxon's signed-rank test.
-
-    The median of the means of all pairs (DOI 10.1214/aoms/1177704172); assumes effects that are symmetric
-    about it. The interval is NaN if the shapes are too few for the level. The test leaves out zeros.
-    """
-    from scipy import stats  # its import takes half a second
-
-    values = np.asarray(log_ratio, dtype=np.float64)
-    if not len(values):
-        return Estimate()
-    rows, columns = np.triu_indices(len(values))
-    means = np.sort((values[rows] + values[columns]) / 2)
-    # The interval inverts the test: its ends are ordered means of pairs.
-    outside = _outside(len(values), level)
-    ranked = without_rounding(values)
-    p = float(stats.wilcoxon(ranked).pvalue) if ranked.any() else math.nan
-    low, high = (means[outside - 1], means[-outside]) if outside else (math.nan, math.nan)
-    return Estimate(value=float(np.median(means)), low=float(low), high=float(high), p=p)
 
 
 def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
@@ -200,22 +176,3 @@ def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> tuple[float, float
     # chdtri takes an upper tail, so this is the lower quantile, which gives an upper limit.
     widest = math.sqrt(freedom / float(special.chdtri(freedom, level)))
     return spread, spread / math.sqrt(2), spread * widest / math.sqrt(2)
-
-
-def _outside(n: int, level: float) -> int:
-    """Return the number of ordered means of pairs up to the lower bound; 0 if none may lie outside."""
-    alpha = (1 - level) / 2
-    if n > _MOST_EXACT:
-        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        return int(n * (n + 1) / 4 + spread * float(special.ndtri(alpha)))
-    # A coverage of at least the level: the steps of the distribution rarely meet it exactly.
-    return int(np.count_nonzero(np.cumsum(_rank_sums(n)) <= alpha))
-
-
-def _rank_sums(n: int) -> Floats:
-    """Return the distribution of the sum of the positive ranks if every sign is a fair coin."""
-    share = np.ones(1)
-    for rank in range(1, n + 1):
-        # A rank is in the sum or not, each with probability 1/2: a convolution for each rank.
-        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
-    return share

@@ -29,7 +29,7 @@ from abtune.report.page import (
 from abtune.report.scale import Interval, Scale
 from abtune.sections.section_registry import Context
 from abtune.sections.single_run.borrowed_noise import Loan, OutsideNoise, Standing, assumptions, borrow
-from abtune.stats.across_shapes import Estimate, noise_bound, sign, signed_rank, student, without_rounding
+from abtune.stats.across_shapes import Estimate, noise_bound, sign, student, without_rounding
 from abtune.stats.estimates import from_log
 from abtune.stats.moderated import predictive_interval, tipping_point
 from abtune.stats.two_sample import Floats
@@ -85,7 +85,6 @@ class Together:
     faster: int  # shapes in which the candidate's run was faster
     slower: int
     mean: Estimate  # geometric mean boost, Student's t on logs
-    typical: Estimate  # Hodges-Lehmann estimate of the boost, signed-rank test
     share: Estimate  # of shapes in which the candidate was faster, sign test
     spread: float  # standard deviation of the log ratios
     noise: float  # upper bound of the search noise of a run
@@ -187,7 +186,6 @@ def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[
             faster=int(np.count_nonzero(signed > 0)),
             slower=int(np.count_nonzero(signed < 0)),
             mean=_as_boost(student(part, level=level)),
-            typical=_as_boost(signed_rank(part, level=level)),
             share=sign(part, level=level),
             spread=spread,
             noise=noise,
@@ -204,7 +202,7 @@ def _about_shapes(parts: Sequence[Together], level: float) -> Iterator[str]:
     whole = parts[-1]
     equal = whole.shapes - whole.faster - whole.slower
     if equal:
-        yield f"The sign and signed-rank tests leave out {count(equal, 'shape')} with exactly equal times."
+        yield f"The sign test leaves out {count(equal, 'shape')} with exactly equal times."
     for part in parts:
         n = part.faster + part.slower
         if part.shapes == 1:
@@ -233,9 +231,8 @@ _NO_VERDICT = (
     "run per side does not show how large that luck is."
 )
 _TOGETHER = (
-    "Are shapes like these faster? Three answers to this one question, not three confirmations. mean: "
-    "geometric mean boost with Student's t on logs. typical: Hodges-Lehmann estimate with the signed-rank "
-    "test, which a few large boosts move little. faster: share of shapes with the sign test and the exact "
+    "Are shapes like these faster? Two answers to this one question, not two confirmations. mean: geometric "
+    "mean boost with Student's t on logs. faster: share of shapes with the sign test and the exact "
     "(Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected for "
     "the number of rows."
 )
@@ -310,12 +307,11 @@ def _percents(values: Iterable[float], decimals: int) -> list[str]:
 
 
 def _estimates(rows: Sequence[Together], level: str) -> Grid:
-    """Return three rows for each kind of shapes: mean boost, typical boost, share of shapes."""
-    bounds = iter(_bounded([(part.low, part.high) for row in rows for part in (row.mean, row.typical)], 2))
+    """Return two rows for each kind of shapes: mean boost, share of shapes."""
+    bounds = _bounded([(row.mean.low, row.mean.high) for row in rows], 2)
     lines = []
-    for row in rows:
-        for name, estimate in (("mean", row.mean), ("typical", row.typical)):
-            lines.append((name, percent_cell(estimate.value, 2), next(bounds), p_value(estimate.p)))
+    for row, bound in zip(rows, bounds, strict=True):
+        lines.append(("mean", percent_cell(row.mean.value, 2), bound, p_value(row.mean.p)))
         ends = _percents((row.share.low, row.share.high), 0)
         share = NOTHING if NOTHING in ends else f"{ends[0]}% to {ends[1]}%"
         lines.append(("faster", f"{row.faster} of {row.faster + row.slower}", share, p_value(row.share.p)))
@@ -324,7 +320,7 @@ def _estimates(rows: Sequence[Together], level: str) -> Grid:
         column(heading, cells, kind="number" if heading else "word")
         for heading, cells in zip(headings, zip(*lines, strict=True), strict=True)
     )
-    return table("shapes", [f"{row.name}, {row.shapes}" for row in rows for _ in range(3)], *columns)
+    return table("shapes", [f"{row.name}, {row.shapes}" for row in rows for _ in range(2)], *columns)
 
 
 def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
