@@ -125,8 +125,7 @@ def calibrate(
     """Measure false alarms, coverage and power on data like these.
 
     Sweeps are simulated with the noise of DATASET, a netCDF file or the name of a bundled dataset (abtune.nc
-    in this folder without it), and judged as abtune analyze does with the same options; and the seeds of each
-    configuration are compared with each other, where there is nothing to find.
+    in this folder without it), and judged as abtune analyze does with the same options.
     """
     import abtune
     from abtune.compare.settings import candidates_judged

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 from compare_builders import NAN, make_sweep
-from scipy import stats
 
 import abtune
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.samples import extract
-from abtune.sections.calibration.calibration import resplit
 from abtune.sections.calibration.simulation import Pool, noise_pools
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import conservative_welch
-from abtune.stats.two_sample import TwoSample
 
 
 def chosen(**options: object) -> Settings:
@@ -94,45 +89,12 @@ def test_two_modes_stay_apart() -> None:
     assert ((drawn > 0.03) & (drawn < 0.07)).mean() < 0.01
 
 
-def test_aa_splits_are_judged_like_any_comparison() -> None:
-    """All splits of ten seeds are looked at, each as scipy would test it."""
-    dataset = make_sweep([0.0], n=10, seed=6)
-    samples = extract(dataset, "async")
-    (row,) = resplit(samples, ("shape0",), chosen(), rng=np.random.default_rng(0))
-    assert (row.seeds, row.splits) == (5, 126)
-    values = samples.value[0]
-    pairs = [
-        (values[list(chosen)], np.delete(values, list(chosen)))
-        for chosen in itertools.combinations(range(10), 5)
-        if 0 in chosen
-    ]
-    first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
-    estimate = conservative_welch(TwoSample.without_floor(first, second))
-    t = np.abs(estimate.difference) / estimate.error
-    assert row.welch == pytest.approx(np.mean(2 * stats.t.sf(t, estimate.freedom) <= 0.05))
-    assert row.permutation <= 0.05
-    assert row.called <= min(row.interval, row.permutation, row.welch)
-
-
-@pytest.mark.parametrize(("n", "halves", "splits"), [(4, 2, 3), (5, 2, 500), (20, 10, 500)])
-def test_many_splits_are_sampled(n: int, halves: int, splits: int) -> None:
-    """Few splits are all looked at; of many, or with a seed that sits out, five hundred random ones."""
-    samples = extract(make_sweep([0.0], n=n), "async")
-    (row,) = resplit(samples, ("shape0",), chosen(), rng=np.random.default_rng(0))
-    assert (row.seeds, row.splits) == (halves, splits)
-
-
 def test_shapes_with_few_seeds_are_left_out() -> None:
     """A shape without enough seeds on a side is in no table; where none has enough, there is one line."""
     dataset = make_sweep([0.0, 0.0], n=4)
     dataset["latency"][0, 1, 2:] = NAN
     found = calibrated(dataset)
     assert [row.shape for row in found.simulated] == ["shape1"]
-    assert [(row.shape, row.config) for row in found.resplits] == [
-        ("shape0", "mainline"),
-        ("shape1", "mainline"),
-        ("shape1", "async"),
-    ]
     with pytest.raises(InputError, match="no shape has 3 seeds per configuration"):
         calibrated(make_sweep([0.0, 0.0], n=2))
 
@@ -165,7 +127,6 @@ def test_the_pilot_keeps_its_promises() -> None:
     found = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=1000)
     assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
     assert found.any_false_alarm <= 0.07
-    assert len(found.resplits) == 6
 
 
 @pytest.mark.parametrize(
@@ -188,7 +149,6 @@ def test_what_is_chosen_is_calibrated(options: dict[str, str]) -> None:
         found.any_false_alarm >= 0.09 if options.get("correction") == "none" else found.any_false_alarm <= 0.1
     )
     assert all(row.power[0] > 0.5 for row in found.simulated)
-    assert found.resplits
     assert {**dataclasses.asdict(found.settings), **options} == dataclasses.asdict(found.settings)
 
 

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from abtune.compare.gates import differs
 from abtune.compare.settings import Settings, check_fraction, check_list, check_whole, make_settings
-from abtune.compare.statistics import run_tests
 from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.report.summary import shared_level
-from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
+from abtune.samples import extract_both, keep_best, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools
-from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import plain_percent
 
 BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
-_FEWEST_TO_SPLIT = 4
-_MOST_SPLITS = 500
 _FEWEST_SWEEPS = 10
 _MOST_BOOST = 10
 
@@ -46,20 +40,6 @@ class Simulated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resplit:
-    """How often a configuration would be called different from itself; shares of the splits."""
-
-    shape: str
-    config: str
-    seeds: int  # of each half
-    splits: int  # all there are, up to 500
-    interval: float  # the interval excludes zero
-    permutation: float
-    welch: float  # the confirming closed-form test rejects, without a correction
-    called: float  # all three agree, so that a difference would be called
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """Measured error rates and power of the method on a dataset; shares are fractions.
 
@@ -73,10 +53,6 @@ class Calibration:
         The methods in words.
     boosts : tuple of float
         True boosts at which power was measured, fractions.
-    resplits : tuple of Resplit
-        Each shape under both configurations: ``interval``, ``permutation``, ``welch`` and ``called`` are the
-        shares of splits of its own seeds that each would call different. Empty for pairs, and for a test that
-        takes all shapes at once.
     simulated : tuple of Simulated
         Shapes with at least three seeds per side: ``coverage`` of the interval, ``false_alarm`` without a
         correction, ``equivalent``, and ``power`` at each true boost.
@@ -92,7 +68,6 @@ class Calibration:
     test_method: str
     correction: str
     boosts: tuple[float, ...]
-    resplits: tuple[Resplit, ...]
     simulated: tuple[Simulated, ...]
     any_false_alarm: float
     error: float
@@ -174,8 +149,6 @@ def _calibrate(
         replications=replications,
     )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
-    # The seeds of one side are no pairs, and a test over all shapes would take splits for shapes.
-    halves = [] if settings.difference_test.resamples or settings.paired else sides
     simulated = tuple(
         Simulated(
             shape=labels[at],
@@ -195,50 +168,10 @@ def _calibrate(
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
         boosts=boosts,
-        resplits=tuple(row for side in halves for row in resplit(side, labels, settings, rng=rng)),
         simulated=simulated,
         any_false_alarm=none.any_called,
         error=math.sqrt(0.05 * 0.95 / replications),
     )
-
-
-def resplit(
-    samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
-) -> Iterator[Resplit]:
-    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves."""
-    settings = replace(settings, correction="none")  # the rows are no report
-    for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
-        values = row[~np.isnan(row)]
-        if len(values) < _FEWEST_TO_SPLIT:
-            continue
-        half = len(values) // 2
-        order = _splits(len(values), half, rng)
-        first, second = values[order[:, :half]], values[order[:, half : 2 * half]]
-        halves = TwoSample(first, second, np.full((len(order), 2), least))
-        interval = settings.interval.compute(halves, level=settings.level)
-        tests = run_tests(halves, settings, rng)
-        called = differs(interval.low, interval.high, tests.p, tests.p_welch, settings.alpha)
-        yield Resplit(
-            shape=label,
-            config=samples.config,
-            seeds=half,
-            splits=len(order),
-            interval=float(np.mean((interval.low > 0) | (interval.high < 0))),
-            permutation=float(np.mean(tests.p <= settings.alpha)),
-            welch=float(np.mean(tests.p_welch <= settings.alpha)),
-            called=float(np.mean(called)),
-        )
-
-
-def _splits(total: int, half: int, rng: np.random.Generator) -> Integers:
-    """Return orders of the seeds whose first two halves are the sides; each split once, or random ones."""
-    # With an odd number one seed is left out. With an even one, each split has a mirror image.
-    if total % 2 or math.comb(total, half) > 2 * _MOST_SPLITS:
-        return np.argsort(rng.random((_MOST_SPLITS, total)), axis=1)
-    # The half with the first seed stands for itself and for its mirror image.
-    firsts = [chosen for chosen in itertools.combinations(range(total), half) if 0 in chosen]
-    everyone = set(range(total))
-    return np.array([[*chosen, *sorted(everyone - set(chosen))] for chosen in firsts])
 
 
 _SIMULATED = (
@@ -248,20 +181,11 @@ _SIMULATED = (
     "a correction. equivalent: equivalence is called where there is no difference. Last columns: a true "
     "boost of that size in every shape is found, with the correction over the shapes."
 )
-_RESPLIT = (
-    "The seeds of one configuration are dealt to two sides, so there is no difference. The columns say how "
-    "often the interval excludes zero, how often each test rejects, and how often all agree, so that a "
-    "difference is called. The permutation test keeps its level by construction; the others may not."
-)
 
 
 def calibration_page(found: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     settings = found.settings
-    resplits: tuple[Part, ...] = ()
-    if found.resplits:
-        heading = Heading("A/A: one configuration against itself, % of splits", minor=True)
-        resplits = heading, _resplits(found), Prose(_RESPLIT, remark=True)
     return (
         Heading("calibration"),
         Prose(
@@ -273,7 +197,6 @@ def calibration_page(found: Calibration) -> tuple[Part, ...]:
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(found),
         Prose(_SIMULATED, remark=True),
-        *resplits,
         Bullets(_notes(found)),
     )
 
@@ -293,23 +216,6 @@ def _simulated(found: Calibration) -> Grid:
             column(plain_percent(boost), [_share(row.power[at]) for row in rows], gives_way=at + 1)
             for at, boost in enumerate(found.boosts)
         ),
-    )
-
-
-def _resplits(found: Calibration) -> Grid:
-    shapes = list(dict.fromkeys(row.shape for row in found.resplits))
-    rows = sorted(found.resplits, key=lambda row: shapes.index(row.shape))
-    confirming = found.settings.difference_test.confirmed_by.split("'")[0]
-    return table(
-        SHAPE,
-        [row.shape for row in rows],
-        column("configuration", [row.config for row in rows], kind="word"),
-        column("halves", [f"{row.seeds}+{row.seeds}" for row in rows], gives_way=3),
-        column("splits", [str(row.splits) for row in rows], gives_way=5),
-        column("interval", [_share(row.interval) for row in rows], gives_way=1),
-        column("permutation", [_share(row.permutation) for row in rows], gives_way=2),
-        column(confirming, [_share(row.welch) for row in rows], gives_way=4),
-        column("called", [_share(row.called) for row in rows]),
     )
 
 
