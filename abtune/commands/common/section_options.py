@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -145,17 +145,11 @@ def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: st
     return [f"{before}{comma}{name}" for name in section_names() if name.startswith(last)]
 
 
-def _hints(hints: Iterable[tuple[str, str]]) -> str:
-    """Return what distinguishes each record from the default, for the help of an option."""
-    return ", ".join(f"{name} {hint}" for name, hint in hints if hint)
-
-
-def _defaults(registry: Callable[..., Mapping[str, object]]) -> str:
-    """Return the names of the defaults, for the help of an option."""
-    names = [next(iter(registry(estimand, paired=False))) for estimand in Estimand]
-    pairs = next(iter(registry(next(iter(Estimand)), paired=True)))
-    medians = f"; of medians {names[1]}" if names[1] != names[0] else ""
-    return f"[default: {names[0]}{medians}; of best-of {names[-1]}; of pairs {pairs}]"
+def _default_methods() -> str:
+    """Return the names of the default intervals, for the help of an option."""
+    names = [next(iter(methods_for(estimand))) for estimand in Estimand]
+    pairs = next(iter(methods_for(next(iter(Estimand)), paired=True)))
+    return f"[default: {names[0]}; of medians {names[1]}; of best-of {names[-1]}; of pairs {pairs}]"
 
 
 choice_options = together(
@@ -167,11 +161,12 @@ choice_options = together(
         help="What the boost compares. best-of:K is for those who tune K times and keep the best; "
         f"{ALLOWED_BEST_OF}.",
     ),
-    click.option("--method", type=Registered(method_names), help=f"The interval. {_defaults(methods_for)}"),
+    click.option("--method", type=Registered(method_names), help=f"The interval. {_default_methods()}"),
     click.option(
         "--correction",
         type=Registered(lambda: CORRECTIONS),
-        help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}. "
+        help="For the many shapes: "
+        f"{', '.join(f'{each.name} {each.hint}' for each in CORRECTIONS.values() if each.hint)}. "
         f"[default: {default_correction(paired=False).name}; "
         f"of pairs {default_correction(paired=True).name}]",
     ),

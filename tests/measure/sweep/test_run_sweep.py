@@ -275,7 +275,9 @@ def test_a_poisoned_device_is_replaced_at_once(store: Store, log: Path) -> None:
 def test_a_shape_of_which_nothing_works_fails_alone(store: Store) -> None:
     """If no candidate of a shape can be timed, its runs fail with the reason; other shapes are complete."""
     bad = config("bad", **{f"build@{SMALL.label}": "raise"})
-    dataset = run_sweep(small_plan(SMALL, OTHER, configs=(PLAIN, bad)), store).dataset
+    steps = Steps()
+    dataset = run_sweep(small_plan(SMALL, OTHER, configs=(PLAIN, bad)), store, progress=steps).dataset
+    assert steps.news[-1].startswith("2 runs failed; bad ")
     status = dataset["run_status"]
     assert (status.sel(config="bad", shape=SMALL.label) == FAILED).all()
     assert int((status == FAILED).sum()) == 2
