@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import dataset_names, open_several
-from abtune.commands.common.output import emit, in_width, output_options, save_new
+from abtune.commands.common.output import emit, output_options, save_new
 from abtune.errors import InputError
 from abtune.files import same_file
 from abtune.text import count, import_command
@@ -29,8 +31,10 @@ def datasets() -> None:
     """
     from abtune.dataset.netcdf import BUNDLED
 
-    width = max(map(len, BUNDLED))
-    emit(in_width((f"{name:<{width}}  ", description) for name, description in BUNDLED.items()))
+    width, columns = max(map(len, BUNDLED)) + 2, min(shutil.get_terminal_size((100, 0)).columns, 100)
+    for name, words in BUNDLED.items():
+        first, others = f"{name:<{width}}", " " * width
+        emit(f"{textwrap.fill(words, columns, initial_indent=first, subsequent_indent=others)}\n")
 
 
 @click.command(

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,13 @@ from abtune.commands.common.options import (
     workplace_of,
     workplace_options,
 )
-from abtune.commands.common.output import emit, in_width, interrupted, progress_for, remark
+from abtune.commands.common.output import emit, interrupted, progress_for, remark
 from abtune.measure.plan import defaults
 from abtune.text import count, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.console import Console
 
     from abtune.measure.plan.plan import Plan
     from abtune.measure.plan.workplace import TargetFacts, Workplace
@@ -128,9 +129,9 @@ def sweep(**options: Any) -> int:
     if options["target"] == "auto" and workplace.facts.kind != "cuda" and here:
         emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
-    emit(in_width(plan_words(plan, workplace, store, dropped)))
+    emit(_in_width(plan_words(plan, workplace, store, dropped)))
     if options["dry_run"]:
-        emit(in_width(("", line) for line in power_words(plan, until_settled=request.until_settled)))
+        emit(_in_width(("", line) for line in power_words(plan, until_settled=request.until_settled)))
         return 0
     outcome = _carry_out(plan, store, workplace, options, end)
     emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
@@ -186,6 +187,17 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
 
 # MetaSchedule's cost model predicts at random in the first iterations.
 _FEW_GUIDED = 2
+
+
+def _in_width(lines: Iterable[tuple[str, str]]) -> str:
+    """Return texts behind their names, wrapped to the standard output."""
+    from abtune.report.text.console import prose, text_for
+
+    def draw(console: Console) -> None:
+        for name, words in lines:
+            prose(console, words, mark=name)
+
+    return text_for(sys.stdout, draw)
 
 
 def plan_words(

@@ -22,7 +22,6 @@ from abtune.text import count, one_line, printable, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.console import Console
     from rich.progress import Progress
 
     from abtune.measure.sweep.session import Progress as SweepProgress
@@ -42,17 +41,6 @@ def emit(text: str) -> None:
     except OSError as error:
         abandon(stream)
         raise StoreError(f"cannot write the standard output: {error.strerror}") from None
-
-
-def in_width(lines: Iterable[tuple[str, str]]) -> str:
-    """Return texts behind their names, wrapped to the standard output."""
-    from abtune.report.text.console import prose, text_for
-
-    def draw(console: Console) -> None:
-        for name, words in lines:
-            prose(console, words, mark=name)
-
-    return text_for(sys.stdout, draw)
 
 
 def remark(text: str) -> None:
