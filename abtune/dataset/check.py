@@ -171,7 +171,7 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""
         wrong = f"holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
         raise DatasetError(f"variable {name!r} {wrong}")
-    units = values.attrs.get("units", variable.units)
+    units = str(values.attrs.get("units", variable.units))  # a list would be compared element by element
     if variable.kind != "M" and units != variable.units:
         found = shortened(repr(units))
         raise DatasetError(f"variable {name!r} is in {found}; convert it to {variable.units!r}")

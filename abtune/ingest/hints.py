@@ -70,7 +70,7 @@ _WITHIN = {
     "write the means as CSV with columns shape, config, seed and time_ms",
     "Timesarein": "it has medians and no single timings; write the times of each Measurement of PyTorch as "
     "CSV with columns shape, config, seed and time_s",
-    "BenchmarkModeCntScore": "write JSON: -rf json -rff FILE",
+    "ModeCntScore": "write JSON: -rf json -rff FILE",  # with columns of parameters before it
     **dict.fromkeys(
         ("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance"),
         "give the JSON of BenchmarkDotNet that JsonExporter.Full writes",

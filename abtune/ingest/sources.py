@@ -50,7 +50,7 @@ def recorded_path(path: Path) -> str:
     """Return a path as a dataset keeps it: relative to the working folder, with all its folders."""
     try:
         return Path(os.path.relpath(path)).as_posix()
-    except ValueError:  # on another drive of Windows
+    except (ValueError, OSError):  # on another drive of Windows, or the working folder was removed
         return path.as_posix()
 
 

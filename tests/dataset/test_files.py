@@ -23,6 +23,7 @@ from hypothesis.extra.numpy import arrays
 import abtune
 from abtune.dataset.build import add_variables
 from abtune.dataset.netcdf import BUNDLED, bundled_path
+from abtune.dataset.provenance import summary
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError, StoreError
 
@@ -108,6 +109,14 @@ def test_the_package_has_the_datasets_that_are_named() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     packed = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert packed == {f"data/{name}.nc": f"abtune/data/{name}.nc" for name in BUNDLED}
+
+
+def test_a_list_among_the_attributes_comes_back_as_a_list(small: xr.Dataset) -> None:
+    """An array in its place would have no truth value, by which abtune asks whether a day is known."""
+    abtune.save_dataset(small.assign_attrs(created=[1, 2]), "x.nc")
+    opened = abtune.open_dataset("x.nc")
+    assert opened.attrs["created"] == [1, 2]
+    assert "[1, 2]" in summary(opened)
 
 
 @pytest.mark.parametrize("name", BUNDLED)

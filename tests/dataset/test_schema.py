@@ -140,6 +140,10 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
             lambda data: data.assign(latency=data["latency"].assign_attrs(units="ms")),
             "'latency' is in 'ms'; convert it to 's'",
         ),
+        (
+            lambda data: data.assign(latency=data["latency"].assign_attrs(units=np.array([1, 2]))),
+            "'latency' is in '.1 2.'; convert it to 's'",
+        ),
         (lambda data: data.assign(run_status=data["run_status"] + 7), "'run_status' holds 7"),
         *(
             (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")

@@ -22,6 +22,7 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.importers import recognise
 from abtune.ingest.searches import workloads
 from abtune.ingest.searches.databases import DATABASES, RECORDS, WORKLOADS
 from abtune.ingest.searches.workloads import label_of
@@ -281,8 +282,11 @@ def test_empty_and_missing_files_are_named(copied: Path, name: str) -> None:
     with pytest.raises(DatasetError, match=f"{name}: is empty"):
         read_one(copied)
     (copied / name).unlink()
-    with pytest.raises(DatasetError, match=f"is no folder with {name}; give the work_dir"):
-        read_one(copied)
+    (other,) = {WORKLOADS, RECORDS} - {name}
+    for path in (copied, copied / other):  # not: give its folder
+        assert recognise([Source(path=path)]).name == "databases"
+        with pytest.raises(DatasetError, match=f"{copied}: is no folder with {name}; give the work_dir"):
+            read_one(path)
 
 
 def test_other_places_are_refused(tmp_path: Path) -> None:

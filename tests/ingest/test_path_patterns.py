@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,16 @@ def test_paths_are_recorded_with_their_folders(empty_folder: Path) -> None:
     make(empty_folder, "runs/a/1.csv")
     (source,) = find_matching(f"{empty_folder}/runs/{{config}}/*.csv")
     assert recorded_path(source.path) == recorded_path(Path("./runs/a/1.csv")) == "runs/a/1.csv"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a working folder cannot be removed there")
+def test_a_path_is_recorded_whole_where_the_working_folder_was_removed(empty_folder: Path) -> None:
+    """Nothing is relative to a folder that is gone."""
+    gone = empty_folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)  # empty_folder goes back
+    gone.rmdir()
+    assert recorded_path(Path("/data/a.csv")) == "/data/a.csv"
 
 
 @pytest.mark.parametrize(

@@ -660,6 +660,13 @@ def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
     assert imported.notes[1] == f"{path}: lines that are the same as one above: 2; each counts as a repeat"
 
 
+def test_a_table_that_may_be_cut_within_its_last_number_is_said(tmp_path: Path) -> None:
+    """1.95 cut to 1 is a number, too, and only the missing end of the line tells."""
+    path = tmp_path / "cut.csv"
+    path.write_text(f"{HEADING}a,old,0,1.95\na,new,0,1", encoding="utf-8")
+    assert read(path).notes[-1] == f"{path}: its last line does not end; if the file was cut, take it out"
+
+
 @pytest.mark.parametrize(
     ("number", "said"), [(1, "1 repetition of f was skipped"), (2, "2 repetitions of f were skipped")]
 )

@@ -64,7 +64,8 @@ def _read(sources: Sequence[Source], _: Values) -> Imported:
 
 
 def _recognises(path: Path, text: str) -> bool:
-    return bool(_LINES.match(text)) or all((path / name).is_file() for name in (WORKLOADS, RECORDS))
+    # With one of the two files alone, the error names the other one.
+    return bool(_LINES.match(text)) or any((path / name).is_file() for name in (WORKLOADS, RECORDS))
 
 
 DATABASES = Importer(
@@ -94,7 +95,7 @@ def _folder(path: Path) -> Path:
     if missing:
         hint = "give the work_dir of the tuning"
         if path.name in {WORKLOADS, RECORDS}:
-            hint = f"give its folder, {path.parent}"
+            hint = f"give its folder, {_folder(path.parent)}"
         elif logs_in(path):
             hint = "there are logs: abtune import logs"
         raise DatasetError(f"{path}: is no folder with {' and '.join(missing)}; {hint}")

@@ -82,7 +82,8 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
         for key, rounds in table.timings.items()
     )
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
-    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=tuple(_notes(table)))
+    cut = () if text.endswith("\n") else ("its last line does not end; if the file was cut, take it out",)
+    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=(*_notes(table), *cut))
 
 
 def _notes(table: _Table) -> Iterator[str]:
