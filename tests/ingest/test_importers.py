@@ -166,7 +166,10 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             b"|  ID  |  Task Description  | Latency (ms) | Trials |\n",
             "records that Ansor wrote: RecordToFile",
         ),
-        (b"Benchmark     (dim)  Mode  Cnt  Score   Error  Units\nA.b 100 avgt 3 1.0 +- 0.1 s/op\n", "-rf json"),
+        (
+            b"Benchmark     (dim)  Mode  Cnt  Score   Error  Units\nA.b 100 avgt 3 1.0 +- 0.1 s/op\n",
+            "-rf json",
+        ),
         (b"[Task  1/12]  Current/Best:  100.11/ 200.21 GFLOPS\n", "records that AutoTVM wrote: log_to_file"),
         (
             b"shape,config,mean_ms,std_ms\na,old,1.5,0.1\n",
