@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ def dot_net(*measured: tuple[str, int, float, int]) -> str:
 
 
 def test_asv_keeps_every_sample() -> None:
-    """Parameters become labels as asv prints them; failures and what is no time are left out."""
-    latency = read("asv", f"new={SAMPLES}/asv/with-samples.json").dataset["latency"].squeeze("round")
+    """Parameters become labels as asv prints them; what is no time is left out."""
+    imported = read("asv", f"new={SAMPLES}/asv/with-samples.json")
+    latency = imported.dataset["latency"].squeeze("round")
+    assert "b.Sort.time_fails(1000) failed and has no time, so it is left out" in imported.notes[-1]
     assert latency["shape"].values.tolist() == [
         "b.Sort.time_fails(10)",
         *(f"b.Sort.time_{name}({n})" for name in ("reverse", "sorted") for n in (10, 1000)),
@@ -44,6 +47,25 @@ def test_asv_keeps_every_sample() -> None:
     ]
     samples = ASV["results"]["b.Sort.time_sorted"][ASV["result_columns"].index("samples")]
     assert latency.sel(shape="b.Sort.time_sorted(1000)").values.ravel().tolist() == samples[1]
+
+
+def test_asv_failures_are_failed_runs(tmp_path: Path) -> None:
+    """One parameter or a whole benchmark may fail in one run of several; asv writes NaN where it skipped."""
+    columns = ["result", "params", "samples"]
+    for number, results in enumerate(
+        (
+            {"b.f": [[1.0, 2.0], [["1", "2"]], [[1.0], [2.0]]], "b.g": [[1.0], [], [[1.0]]]},
+            {"b.f": [[None, math.nan], [["1", "2"]]], "b.g": [None, []]},
+        )
+    ):
+        content = {"result_columns": columns, "results": results, "version": 2}
+        (tmp_path / f"{number}.json").write_text(json.dumps(content), encoding="utf-8")
+    status = read("asv", f"new={tmp_path}/*.json").dataset["run_status"].squeeze("config")
+    assert dict(zip(status["shape"].values.tolist(), status.values[:, 1].tolist(), strict=True)) == {
+        "b.f(1)": RunStatus.FAILED,
+        "b.f(2)": RunStatus.MISSING,
+        "b.g": RunStatus.FAILED,
+    }
 
 
 def test_go_repeats_are_of_one_process() -> None:

@@ -38,7 +38,7 @@ _PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
 def _asv(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield the benchmarks that have samples: only times have, in seconds."""
+    """Yield the benchmarks that have samples, in seconds, and those that failed; asv skipped a NaN."""
     match parse_json(text):
         case {"result_columns": list(columns), "results": dict(results), "version": 2}:
             pass
@@ -48,16 +48,15 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
         with well_formed(f"{name}: its samples do not fit its params; the file is damaged"):
             # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
             row = dict(zip(columns, values, strict=False))
-            if row.get("samples") is None:
-                if row.get("stats_repeat") is not None:
-                    raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
-                continue
-            calls = itertools.product(*row["params"])  # asv names parameters like a call
-            for index, (call, times) in enumerate(zip(calls, row["samples"], strict=True)):
+            if row.get("samples") is None and row.get("stats_repeat") is not None:
+                raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
+            calls = [*itertools.product(*row["params"])]  # asv names parameters like a call
+            results, samples = (row.get(column) or [None] * len(calls) for column in ("result", "samples"))
+            for index, (call, result, times) in enumerate(zip(calls, results, samples, strict=True)):
                 label = f"{name}({', '.join(map(str, call))})" if call else name
-                if times is not None:  # else it failed
-                    seconds = all_seconds(times, "s", label)
-                    yield FileCell(where=f"{name}[{index}]", name=label, rounds=(seconds,))
+                if times is not None or result is None:  # else it is no time
+                    rounds = () if times is None else (all_seconds(times, "s", label),)
+                    yield FileCell(where=f"{name}[{index}]", name=label, rounds=rounds)
 
 
 def _criterion(text: str, path: Path) -> Iterator[FileCell]:
