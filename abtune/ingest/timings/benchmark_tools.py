@@ -51,8 +51,8 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
             if row.get("samples") is None and row.get("stats_repeat") is not None:
                 raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
             calls = [*itertools.product(*row["params"])]  # asv names parameters like a call
-            results, samples = (row.get(column) or [None] * len(calls) for column in ("result", "samples"))
-            for index, (call, result, times) in enumerate(zip(calls, results, samples, strict=True)):
+            both = (row.get(column) or [None] * len(calls) for column in ("result", "samples"))
+            for index, (call, result, times) in enumerate(zip(calls, *both, strict=True)):
                 label = f"{name}({', '.join(map(str, call))})" if call else name
                 if times is not None or result is None:  # else it is no time
                     rounds = () if times is None else (all_seconds(times, "s", label),)
