@@ -26,9 +26,14 @@ def run() -> int:
             deaf_until = time.monotonic() + PATIENCE
             raise KeyboardInterrupt
 
-    for number in ENDING:  # end as Ctrl-C does, unless nohup forbids
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, interrupt)
+    def leave(*_: object) -> None:
+        if time.monotonic() > deaf_until:
+            os._exit(code)
+
+    default = (signal.SIG_DFL, signal.default_int_handler)
+    ending = [number for number in ENDING if signal.getsignal(number) in default]  # nohup forbids others
+    for number in ending:  # end as Ctrl-C does
+        signal.signal(number, interrupt)
     if hasattr(signal, "SIGUSR1"):  # a command that hangs can be asked where
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     code = INTERRUPTED
@@ -38,8 +43,9 @@ def run() -> int:
         code = main()
     except KeyboardInterrupt:
         sys.stderr.write("abtune: interrupted\n")
-    for number in ENDING:  # one that comes now would change the exit code
-        signal.signal(number, signal.SIG_IGN)
+    # One that comes now must not change the exit code, but end a process that a thread of a user keeps.
+    for number in ending:
+        signal.signal(number, leave)
     exec("")  # noqa: S102 - if the last exec was interrupted, CPython ends by SIGINT whatever the exit code
     return code
 

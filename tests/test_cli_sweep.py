@@ -390,6 +390,26 @@ def test_a_second_signal_changes_nothing(empty_folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "at the end\n", "abtune: interrupted\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a process at once there")
+def test_a_signal_ends_a_process_that_a_thread_keeps() -> None:
+    """A thread that the module of a configuration started would keep a sweep that is done for ever."""
+    script = (
+        "import os, signal, sys, threading, time\n"
+        "def hang():\n"
+        "    while threading.main_thread().is_alive():\n"  # until the interpreter waits for this thread
+        "        time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(1000)\n"
+        "threading.Thread(target=hang).start()\n"
+        "sys.argv[1:] = ['--version']\n"
+        "from abtune.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str) -> None:
     """A command without standard streams does its work, and prints nothing."""
