@@ -660,6 +660,19 @@ def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
     assert imported.notes[1] == f"{path}: lines that are the same as one above: 2; each counts as a repeat"
 
 
+@pytest.mark.parametrize("column", ["Units", "time_unit"])
+def test_a_column_of_units_is_one_by_other_names(tmp_path: Path, column: str) -> None:
+    """MLPerf calls it Units and has Samples/s there; --unit does not make times of them."""
+    path, columns = tmp_path / "t.csv", {"shape": "Benchmark", "config": "Submitter", "time": "Result"}
+    heading = f"Submitter,Benchmark,Result,{column}\n"
+    path.write_text(f"{heading}a,resnet,5,Samples/s\nb,resnet,6,Samples/s\n", encoding="utf-8")
+    for unit, said in (("", "unit 'Samples/s' is none of s, ms, us, ns"), ("ms", "the unit is told twice")):
+        with pytest.raises(AbtuneError, match=said):
+            read(path, columns=columns, unit=unit)
+    path.write_text(f"{heading}a,resnet,5,ms\nb,resnet,6,us\n", encoding="utf-8")
+    assert read(path, columns=columns).dataset["latency"].values.ravel().tolist() == [5e-3, 6e-6]
+
+
 def test_a_table_that_may_be_cut_within_its_last_number_is_said(tmp_path: Path) -> None:
     """1.95 cut to 1 is a number, too, and only the missing end of the line tells."""
     path = tmp_path / "cut.csv"
