@@ -136,7 +136,8 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     # Left out, a column of units such as samples/s would let a rate be read as a time.
-    columns |= {"unit": known[name] for name in ("units", "time_unit") if name in known}
+    for other in known.keys() & {"units", "time_unit"}:
+        columns["unit"] = known[other]
     for name, wanted in names.items():
         if wanted.casefold() not in known:
             raise InputError(f"has no column {wanted!r}; there are {listed_columns(row)}")
