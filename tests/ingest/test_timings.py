@@ -330,9 +330,17 @@ def test_seeds_may_be_written_as_pandas_does(tmp_path: Path) -> None:
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
-    path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\n", encoding="utf-8-sig")
+    path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\nx,b,i,1,d\n", encoding="utf-8-sig")
+    assert read(path).notes[1:] == (f"{path}: columns left out: host, date",)
+
+
+def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
+    """Two GPUs, types of data or phases would be pooled without it."""
+    path = tmp_path / "t.csv"
+    path.write_text("gpu,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
     assert read(path).notes[1:] == (
-        f"{path}: columns left out: host, date; lines that differ in them alone count as repeats",
+        f"{path}: columns left out: gpu, host; lines of one cell differ in gpu, and count as repeats unless "
+        "you write that into the shape or configuration",
     )
 
 

@@ -53,6 +53,13 @@ class _Table:
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     each_a_seed: bool = False  # whether each line is a run
+    unused: Sequence[int] = field(init=False)  # the columns that are left out
+    beside: dict[_Key, Sequence[str]] = field(default_factory=dict)  # what they hold in a cell's first line
+    differ: set[int] = field(default_factory=set)  # those in which lines of one cell differ
+
+    def __post_init__(self) -> None:
+        used = {*self.columns.values(), *self.configs}
+        self.unused = [index for index in range(len(self.names)) if index not in used]
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
@@ -88,18 +95,18 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
 
 def _notes(table: _Table) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
-    used = {*table.columns.values(), *table.configs}
-    unused = [
-        shortened(name or f"number {index + 1}, which has no name")
-        for index, name in enumerate(table.names)
-        if index not in used
-    ]
+    unused = {
+        index: shortened(table.names[index] or f"number {index + 1}, which has no name")
+        for index in table.unused
+    }
     # Beside several configurations, a column may compare the times of its line.
     counted = "seed" if table.each_a_seed else "repeat"
-    alike = "" if table.configs else f"; lines that differ in them alone count as {counted}s"
+    differ = [] if table.configs else [unused[index] for index in sorted(table.differ)]
+    repeats = f", and count as {counted}s unless you write that into the shape or configuration"
+    alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
     if unused:
-        yield f"columns left out: {', '.join(unused)}{alike}"
-    runs = [name for name in unused if name.casefold() in _RUNS]
+        yield f"columns left out: {', '.join(unused.values())}{alike}"
+    runs = [name for name in unused.values() if name.casefold() in _RUNS]
     if "seed" not in table.columns and runs and not table.each_a_seed:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
     if again := table.lines.total() - len(table.lines):
@@ -240,6 +247,9 @@ def _add_time(
         if first != line:
             raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
     table.timings[key].setdefault(round_, []).append(seconds)
+    beside = tuple(row[index] for index in table.unused)
+    others = zip(table.unused, beside, table.beside.setdefault(key, beside), strict=True)
+    table.differ.update(index for index, here, above in others if here != above)
 
 
 def _number_label(text: str) -> str:
