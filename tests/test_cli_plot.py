@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -180,6 +181,26 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = run("plot", PILOT, "--kind", kind, "--out", "f.png")
     assert refused(outcome).endswith("missing, and this needs it; run: pip install 'abtune[plot]'\n")
+
+
+def test_an_unknown_backend_is_one_line() -> None:
+    """The environment may have one for another version of matplotlib."""
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, "-m", "abtune", "plot", PILOT, "--out", "f.svg"]
+    told = {**os.environ, "MPLBACKEND": "nix"}
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("abtune: matplotlib cannot be used: Key backend: 'nix' is not a valid")
+    assert done.stderr.endswith("; set MPLBACKEND=agg\n")
+
+
+def test_settings_of_the_user_change_no_figure(run: Run) -> None:
+    """A matplotlibrc for papers sets text by TeX, which may be missing and refuses the labels of shapes."""
+    mpl = pytest.importorskip("matplotlib")
+    run("plot", PILOT, "--out", "f.svg")
+    with mpl.rc_context({"text.usetex": True, "axes.facecolor": "black"}):
+        assert run("plot", PILOT, "--out", "g.svg").code == 0
+    assert Path("g.svg").read_bytes() == Path("f.svg").read_bytes()
 
 
 # HTML

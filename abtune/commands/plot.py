@@ -71,7 +71,7 @@ def plot(
     from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.compare.settings import candidates_judged
     from abtune.files import check_place
-    from abtune.report.figures.figure import require_matplotlib, save_figure
+    from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
     from abtune.text import count
 
     _check(FIGURES[kind])
@@ -82,8 +82,9 @@ def plot(
     how["of_candidates"] = candidates_judged(opened, how["candidate"])
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **how)
     other = None if beside is None else abtune.open_dataset(beside)
-    figure = analysis.plot(kind, beside=other)
-    lost = save_figure(figure, out)
+    with default_settings():
+        figure = analysis.plot(kind, beside=other)
+        lost = save_figure(figure, out)
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
     if lost:
         remark(f"abtune: {lost}")

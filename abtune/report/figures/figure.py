@@ -5,17 +5,18 @@ Only these modules and the figures of sections use matplotlib, which not every u
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import io
 import logging
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from abtune.errors import StoreError, missing_package
+from abtune.errors import StoreError, TargetError, missing_package
 from abtune.files import write_bytes
 from abtune.report.text.labels import fit_labels
 from abtune.text import printable
@@ -45,11 +46,24 @@ _FONTS = (
 
 
 def require_matplotlib() -> None:
-    """Raise TargetError if matplotlib is not installed."""
+    """Raise TargetError if matplotlib is not installed, or the environment names a backend that it lacks."""
     try:
         importlib.import_module("matplotlib")
     except ImportError:
         raise missing_package("matplotlib") from None
+    except ValueError as error:
+        reason = str(error).partition(";")[0]
+        raise TargetError(f"matplotlib cannot be used: {reason}; set MPLBACKEND=agg") from None
+
+
+@contextlib.contextmanager
+def default_settings() -> Iterator[None]:
+    """Draw as matplotlib does by itself, whatever a matplotlibrc says: TeX refuses underscores of labels."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        yield
 
 
 def new_figure(
