@@ -160,3 +160,24 @@ def test_a_dataset_without_winners_is_one_line(run: Run) -> None:
     done = run("measure", "mine.nc", "--out", "later.nc")
     assert done.code == 2
     assert "has no winners to measure; give one that abtune sweep made" in done.err
+
+
+def test_a_dataset_of_damaged_searches_is_one_line(run: Run, swept: Path) -> None:
+    """A lost winner counts as no failed run, and configurations are those that the dataset has."""
+    dataset = abtune.open_dataset(swept)
+    lost = dataset.copy(deep=True)
+    lost["winner"][0, 0, 0] = ""
+    for number, (damaged, said) in enumerate(
+        (
+            (lost, "which runs it has (seed 0 of "),
+            (
+                dataset.assign_attrs(configurations="[]"),
+                "what its configurations are (they have other names)",
+            ),
+        )
+    ):
+        abtune.save_dataset(damaged, f"{number}.nc")
+        done = run("measure", f"{number}.nc", "--out", "later.nc")
+        assert done.code == 2
+        assert f"the dataset does not say {said}" in done.err
+        assert not Path("later.nc.runs").exists()

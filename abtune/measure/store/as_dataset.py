@@ -23,6 +23,7 @@ from abtune.dataset.schema import (
     TransferStatus,
     TrialOrigin,
     TrialStatus,
+    labels_of,
 )
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan
@@ -73,6 +74,8 @@ def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Con
     """Return the plan whose runs a dataset has, with these settings."""
     with _reading("what its configurations are"):
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
+        if sorted(config.name for config in stored) != sorted(labels_of(dataset, "config")):
+            raise ValueError("they have other names")
     return Plan(
         shapes=tuple(parse_shape(str(label)) for label in dataset["shape"].values),
         configs=tuple(_trusted(config, own) for config in stored),
@@ -147,6 +150,8 @@ def _failure(cell: _Cell) -> str:
 
 def _record(cell: _Cell) -> RunRecord:
     winner = cell["winner"]
+    if not winner and cell["run_status"] == RunStatus.COMPLETE:  # else it would count as a failure
+        raise ValueError(f"seed {cell['seed']} of {cell['config']} for {cell['shape']} has no winner")
     tried = cell["trial_status"] != TrialStatus.NOT_RUN
     origins = cell["trial_origin"][tried] if "trial_origin" in cell else ()
     return RunRecord(
