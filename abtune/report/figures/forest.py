@@ -65,9 +65,12 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
-    words = f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)"
-    notes = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}"]
-    notes += ["thin: all shapes at once"] * any(row.drawn and row.drawn.wide for row in rows)
+    notes = [
+        f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)",
+        f"dotted: margin of {plain_percent(analysis.margin)}",
+    ]
+    wide = any(row.drawn and row.drawn.wide for row in rows)
+    notes += ["thin lines: intervals of all shapes at once"] * wide
     notes += [f"crosses: {source}"] * (beside is not None)
     figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes)
     for row in rows:
@@ -139,7 +142,8 @@ def draw_seeds(analysis: Analysis) -> Figure:
     first = ["baseline, us", *latency]
     notes = (
         f"speed of each seed against the mean of {analysis.baseline} (%)",
-        f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once",
+        f"line: boost with its {plain_percent(analysis.level)} interval",
+        "thin line: interval of all shapes at once",
     )
     figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, notes=notes, first=first)
     values = dict(zip(comparisons, speeds, strict=True))

@@ -55,6 +55,7 @@ _QUIET = "#555555"
 _SLOWEST = -0.95  # the least boost that is drawn
 _FAR = 8.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
 _WIDEST = 62  # letters in a line below the drawing
+_LETTER = 4.4  # points of a letter, in a long text
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
@@ -157,8 +158,8 @@ def row_figure(
 ) -> tuple[Figure, Axes]:
     """Return a figure with labels and numbers, and the axis to draw on.
 
-    The notes below the axis say what is drawn. ``first`` are a heading and a cell for each row, which stand
-    before the boosts.
+    The notes say what is drawn, the first of them at the axis, the others below the figure. ``first`` are a
+    heading and a cell for each row, which stand before the boosts.
     """
     headings = ("boost %", f"{plain_percent(analysis.level)} interval", "verdict")
     cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
@@ -174,11 +175,19 @@ def row_figure(
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
-    texts = [*notes, origin_of(analysis), seeds_per_shape(analysis)]
-    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
-    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)
+    what, *drawn = notes
+    axis.set_xlabel(_lines([what], _WIDEST), fontsize=LETTERS)
+    origin = "; ".join(filter(None, (origin_of(analysis), seeds_per_shape(analysis))))
+    look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": _QUIET}
+    figure.supxlabel(_lines(["; ".join(drawn), origin], int(72 * width / _LETTER)), **look)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
+
+
+def _lines(texts: Sequence[str], most: int) -> str:
+    """Return texts in lines of at most so many letters."""
+    lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in texts)
+    return plain("\n".join(itertools.chain.from_iterable(lines)))
 
 
 def draw_arrows(axis: Axes, y: float, scale: Scale, *, below: bool, above: bool, **look: Any) -> None:

@@ -183,7 +183,7 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
     notes = (
         f"boost of {names[1]} over {names[0]} on each schedule{kernels} (%)",
         f"line: boost of the searches with its {plain_percent(found.level)} interval",
-        "thin: all shapes at once",
+        "thin line: interval of all shapes at once",
         "star: best known kernels of both",
     )
     rows = forest_rows(analysis, with_overall=False)
