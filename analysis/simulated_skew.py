@@ -47,6 +47,8 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "one in five 30 % slower against normal": (lognormal(0.02), failing(1 / 5)),
     "one in 15 30 % slower against normal": (lognormal(0.02), failing(1 / 15)),
     "one in 15 30 % slower against normal, noise 0.2 %": (lognormal(0.002), failing(1 / 15, 0.002)),
+    "exponential against seeds that agree": (lognormal(0), skewed(1, 0.1)),
+    "one in five 30 % slower, the others agree": (lognormal(0), failing(1 / 5, 0)),
     "exponential against normal, or the reverse": in_halves(lognormal(0.05), skewed(1, 0.1)),
     "one in five 30 % slower against normal, or the reverse": in_halves(lognormal(0.02), failing(1 / 5)),
 }

@@ -214,12 +214,16 @@ def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level
     parts = [calls_timed * np.where(calls_timed > 0, side.latency, 0.0) for side in sides]
     times = [float(each.sum()) for each in parts]
     shares = [each / time for each, time in zip(parts, times, strict=True)]
-    variances = [clustered_variance(side.value, share) for side, share in zip(sides, shares, strict=True)]
+    variances = [
+        clustered_variance(side.value, share, side.floor) for side, share in zip(sides, shares, strict=True)
+    ]
     if sides[0].paired:  # all that varies is the ratio of both times
         ratio = np.concatenate([sides[0].value, -sides[1].value])
-        whole = clustered_variance(ratio, np.concatenate(shares))
+        floor = np.concatenate([side.floor for side in sides])
+        whole = clustered_variance(ratio, np.concatenate(shares), floor)
         variances = [whole, ClusteredVariance(variance=0.0, freedom=whole.freedom)]
-    log_boost, half = math.log(times[0] / times[1]), half_width(variances, level)
+    rounding = sum(float(share @ side.rounding) for side, share in zip(sides, shares, strict=True))
+    log_boost, half = math.log(times[0] / times[1]), half_width(variances, level) + rounding
     missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
     return Weighted(
         name=weights.name,

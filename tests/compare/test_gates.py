@@ -294,7 +294,10 @@ def failing(share: float, n: int, seed: int, noise: float = 0.02) -> xr.Dataset:
     return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
 
 
-@pytest.mark.parametrize(("share", "n", "noise"), [(1 / 5, 10, 0.02), (1 / 15, 20, 0.02), (1 / 5, 10, 0.002)])
+@pytest.mark.parametrize(
+    ("share", "n", "noise"),
+    [(1 / 5, 10, 0.02), (1 / 15, 20, 0.02), (1 / 5, 10, 0.002), (1 / 5, 10, 0.0), (1 / 15, 20, 0.0)],
+)
 def test_failures_of_one_side_make_few_false_differences(share: float, n: int, noise: float) -> None:
     """Some shapes do not show the failure that others show: without this test most reports are false."""
     reports = [abtune.analyze(failing(share, n, seed, noise)) for seed in range(20)]

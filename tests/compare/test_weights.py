@@ -55,6 +55,20 @@ def test_one_shape_has_the_interval_of_welch() -> None:
     np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
 
 
+def test_the_interval_allows_for_the_noise_and_the_steps_of_the_timer() -> None:
+    """Where seeds agree, or all round to one step, the time of a shape is as unknown as its boost."""
+    labels, configs = ["shape0", "shape1"], ["a", "b"]
+    noise = np.random.default_rng(5).normal(0, 0.3, (2, 2, 8))
+    coarse = np.round(np.array([[[18.1], [18.2]], [[20.3], [21.4]]]) + noise) / 1e6
+    one_run = make_sweep([0.1, 0.1], n=1, rounds=3, repeats=5, timing_noise=0.05)["latency"].values
+    alike = np.repeat(one_run, 6, axis=2)  # the seeds agree, but not the rounds
+    for latency, design in ((coarse, None), (alike, None), (alike, "shared")):
+        dataset = abtune.make_dataset(latency, shapes=labels, configs=configs, design=design)
+        one = abtune.analyze(dataset, method="paired-t" if design else "welch").comparisons[0]
+        found = weighted(dataset, {"shape0": 1})
+        assert (found.boost_low, found.boost_high) == pytest.approx((one.boost_low, one.boost_high))
+
+
 def test_scaling_all_weights_changes_no_boost() -> None:
     """Ten programs gain as much as one."""
     dataset = make_sweep([0.1, 0.5], n=6)

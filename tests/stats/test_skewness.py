@@ -60,6 +60,18 @@ def test_of_sides_that_are_skewed_alike_the_noisier_one_misleads(times: float) -
     assert skewness_gap(TwoSample.without_floor(first, second / times)) == 0
 
 
+def test_beside_a_side_whose_seeds_agree_the_skewness_of_the_other_counts() -> None:
+    """A baseline without noise hides nothing of a skewed candidate; normal noise has no gap beside it."""
+    constant = np.zeros((29, 10))
+    for numbers in (10, 7):
+        samples = TwoSample.without_floor(constant[:, :numbers], drawn(skewed=True, shapes=29, seed=2))
+        assert misled(samples)[0]
+        assert misled(samples.swapped())[1]
+    normal = [drawn(skewed=False, shapes=29, seed=seed) for seed in range(100)]
+    assert np.mean([any(misled(TwoSample.without_floor(constant, one))) for one in normal]) < 0.1
+    assert not any(misled(TwoSample.without_floor(constant, constant)))
+
+
 def test_chance_is_no_gap() -> None:
     """Of sides alike, 1 in 20 has a gap; four shapes never have one."""
     gaps = [
