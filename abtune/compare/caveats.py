@@ -15,7 +15,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus, labels_of, runs_of
-from abtune.samples import Samples, Sides, count_trials, two_sample, what_varies
+from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.splits import is_exact
@@ -25,7 +25,7 @@ from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
-from abtune.text import count, listed, p_value, percent
+from abtune.text import count, listed, p_value, percent, some_of
 
 # With fewer seeds on one side and more than this many times as many on the other, equivalence and intervals
 # err: docs/statistics.md, "Where it falls short".
@@ -171,6 +171,30 @@ def of_search_times(dataset: xr.Dataset, settings: Settings, trials: int) -> Ite
     complete = runs["run_status"].values == RunStatus.COMPLETE
     if stopped := int(np.count_nonzero(complete & (made > 0) & (made < trials))):
         yield f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from."
+
+
+# Timings of two seeds that agree in so many different numbers are a copy.
+_COPIED = 10
+
+
+def of_copies(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
+    """Yield which seeds of a configuration have exactly the timings of an earlier seed, in all shapes."""
+    names = labels_of(dataset, "seed")
+    for config in (settings.baseline, settings.candidate):
+        timings = complete_timings(dataset, config).swapaxes(0, 1)
+        # Seeds that agree for lack of noise are no copies.
+        varies = (np.fmax.reduce(timings, axis=0) > np.fmin.reduce(timings, axis=0)).any(axis=(1, 2))
+        copies, firsts = [], dict[bytes, str]()
+        for name, own in zip(names, timings[:, varies], strict=True):
+            if len(np.unique(own[~np.isnan(own)])) >= _COPIED:
+                first = firsts.setdefault(own.tobytes(), name)
+                copies += [f"{name} of {first}"] * (first != name)
+        if copies:
+            yield (
+                f"{config}: {count(len(copies), 'seed')} with exactly the timings of another, as copies have "
+                f"(seed {some_of(copies)}). A run counts once. With copies, intervals are too narrow, and "
+                "verdicts too sure."
+            )
 
 
 # Shares of lost trials that differ by less are not worth a line in every report.

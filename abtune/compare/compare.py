@@ -210,6 +210,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
             *caveats.of_search_times(dataset, settings, runs[0].trials),
+            *caveats.of_copies(dataset, settings),
             *told,
             *caveats.of_lost_trials(dataset, settings),
             *caveats.of_throttling(dataset, settings),

@@ -74,3 +74,26 @@ def test_a_seed_far_from_the_others_is_said(factor: float, said: str) -> None:
     row = abtune.analyze(abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"])).comparisons[0]
     notes = [note for note in row.caveats if "by a factor of" in note]
     assert [note.startswith(said) for note in notes] == ([True] if said else [])
+
+
+def copies(log: np.ndarray) -> list[str]:
+    labels = [f"s{number}" for number in range(len(log))]
+    made = abtune.make_dataset(np.exp(log - 8), shapes=labels, configs=["old", "new"])
+    return [note for note in abtune.analyze(made).caveats if "exactly the timings" in note]
+
+
+def test_copied_runs_are_told() -> None:
+    """Five seeds that are copied look like ten; one copy is told, too, and seeds without noise are none."""
+    log = np.random.default_rng(0).normal(0, 0.1, (12, 2, 10))
+    assert not copies(log)
+    one, five, alike = log.copy(), log.copy(), log.copy()
+    one[:, 0, 7] = log[:, 0, 2]
+    five[:, 1, 5:] = log[:, 1, :5]
+    alike[:, 0] = log[:, 0, :1]
+    alike[0, 0, 0] += 0.1  # only one shape varies
+    assert [note[:78] for note in copies(one)] == [
+        "old: 1 seed with exactly the timings of another, as copies have (seed 7 of 2)."
+    ]
+    assert copies(five)[0].startswith("new: 5 seeds with")
+    assert "(seed 5 of 0, 6 of 1, 7 of 2 and 2 more)" in copies(five)[0]
+    assert not copies(alike)
