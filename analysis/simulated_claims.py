@@ -46,9 +46,29 @@ def alike(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return noise
 
 
+def copied(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise of 10 % in which the second half of the seeds repeats the first."""
+    noise, half = rng.normal(0, 0.1, shape), (shape[-1] + 1) // 2
+    noise[..., half:] = noise[..., : shape[-1] - half]
+    return noise
+
+
+def slow_runs_fail(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise of 10 %, without the slowest tenth of the runs of the second side."""
+    noise = rng.normal(0, 0.1, shape)
+    noise[:, 1][noise[:, 1] > 0.128] = np.nan
+    return noise
+
+
 def few_seeds_table(reports: int) -> str:
     """Lay out how often counts of shapes err with few seeds, where nothing differs."""
-    kinds = {"normal 10 %": lognormal(0.1), "two modes": two_modes, "neighbours alike": alike}
+    kinds = {
+        "normal 10 %": lognormal(0.1),
+        "two modes": two_modes,
+        "neighbours alike": alike,
+        "half of the seeds are copies": copied,
+        "the slowest tenth of one side fails": slow_runs_fail,
+    }
     sizes, rows = (2, 3, 4, 5, 10), []
     for name, noise in kinds.items():
         row = [name]

@@ -42,7 +42,7 @@ _OUTLIER = 10.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
-# Where one side loses 5 % of its runs, the slowest, 4 in 10 intervals of the mean boost miss.
+# If one side lost so many more of its runs, and they were slow, counts err (docs/statistics.md, `few seeds`).
 _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
@@ -153,7 +153,8 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
-    "configurations look a little faster than they are."
+    "configurations look a little faster than they are. The one with the noisier timings gains most, and a "
+    "small boost may be this alone."
 )
 BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
 
@@ -386,8 +387,8 @@ def _about_failed(sides: Sides) -> Iterator[str]:
     name = sides[one].config
     yield (
         f"{lost[one]} of {count(runs[one], 'run')} of {name} gave no time, and {lost[other]} of "
-        f"{runs[other]:,} of {sides[other].config}. If these would have been slow, {name} looks faster than it "
-        "is. Intervals, verdicts and counts leave that out."
+        f"{runs[other]:,} of {sides[other].config}. If these would have been slow, {name} looks faster than "
+        "it is. Intervals, verdicts and counts leave that out."
     )
 
 

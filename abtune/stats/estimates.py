@@ -18,7 +18,7 @@ FEWEST_FOR_BOOTSTRAP = 5
 # seeds, or of the noisier side if both have the same number. Simulation chose them
 # (analysis/degrees_of_freedom.py).
 _SMALLER, _NOISIER = 0.95, 0.75
-# Up to so many degrees of freedom, a quantile of F says too little of the variance of the side with fewer seeds.
+# Up to so many degrees of freedom of the side with fewer seeds, a quantile of F is too small.
 _HARDLY_ANY = 2
 
 
@@ -64,8 +64,8 @@ def conservative_freedom(
     ``own`` are the degrees of freedom of the two variances, ``more`` the seeds of the first side minus
     the second. One variance is raised by a quantile of F: the 95 % one for the smaller sample, or the 75 %
     one for the larger variance if the samples are equally large. The idea is Berger and Boos's (1994), DOI
-    10.1080/01621459.1994.10476836; simulation chose the quantiles. Two or three seeds beside at least twice as
-    many leave their own degrees of freedom.
+    10.1080/01621459.1994.10476836; simulation chose the quantiles. Two or three seeds beside at least twice
+    as many leave their own degrees of freedom.
     """
     freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
     # With equal numbers the noisier side matters: towards it, the degrees of freedom fall to its own.
@@ -80,8 +80,8 @@ def conservative_freedom(
     )
     # Welch's degrees of freedom have one maximum, so the fewest are at an end of the range.
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
-    least = np.minimum(*own)
-    fewest = np.where((least <= _HARDLY_ANY) & (np.abs(more) > least), np.fmin(fewest, least), fewest)
+    least = np.where(np.minimum(*own) <= _HARDLY_ANY, np.minimum(*own), np.inf)
+    fewest = np.where(np.abs(more) > least, np.fmin(fewest, least), fewest)
     return np.where(np.isnan(freedom), np.nan, fewest)
 
 

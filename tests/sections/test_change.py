@@ -103,6 +103,22 @@ def test_the_interval_covers_and_false_changes_are_rare() -> None:
     assert sum(mean.low <= 0 <= mean.high for mean in means) >= 51
 
 
+def test_two_seeds_that_agree_by_chance_change_nothing_beside_ten() -> None:
+    """Searches end at one of two schedules; without degrees of freedom of the few, most reports are false."""
+    changed = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        log = 0.2 * rng.integers(0, 2, (29, 2, 12)) + rng.normal(0, 0.005, (29, 2, 12)) - 8
+        labels = [f"s{number}" for number in range(29)]
+        two, ten = (
+            abtune.make_dataset(np.exp(part), shapes=labels, configs=["old", "new"])
+            for part in (log[..., :2], log[..., 2:])
+        )
+        rows = abtune.compare_datasets(two, ten).shapes
+        changed += any(row.verdict is ChangeVerdict.CHANGED for row in rows)
+    assert changed == 0
+
+
 def test_errors_that_shapes_share_widen_the_mean() -> None:
     """What moves all shapes of a seed together does not average out over the shapes."""
     rng = np.random.default_rng(0)

@@ -341,11 +341,16 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     squares = a.error**2, b.error**2
     # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
     equally_many = np.zeros(len(squares[0]), dtype=np.int64)
+    # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
+    freedom = conservative_freedom(squares, (a.freedom, b.freedom), equally_many)
+    # Two or three seeds beside many have their own, as within a dataset.
+    n, m = (pair.sizes.min(axis=1) for pair in pairs)
+    of_few = np.where(n < m, a.freedom, b.freedom)
+    few = (np.minimum(n, m) <= 3) & (np.maximum(n, m) >= 2 * np.minimum(n, m))
     estimate = StandardError(
         difference=b.difference - a.difference,
         error=np.sqrt(sum(squares)),
-        # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
-        freedom=conservative_freedom(squares, (a.freedom, b.freedom), equally_many),
+        freedom=np.where(few, np.fmin(freedom, of_few), freedom),
     )
     # The larger share is the careful one: where nothing varies, it bounds p from below.
     one_split = np.maximum(*map(split_share, pairs))

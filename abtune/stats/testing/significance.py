@@ -88,7 +88,7 @@ class OneSided:
 
     @property
     def _without_noise(self) -> Floats:
-        """The p of a difference where nothing varies: no less than the share of resamples that do not vary."""
+        """The p of a difference where nothing varies: at least the share of resamples that do not vary."""
         # Of a shape that now and then fails, the seeds may show no failure.
         return np.fmax(self.one_split, self.pool.share_above(np.full_like(self.one_split, np.inf)))
 
