@@ -61,6 +61,18 @@ def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
 
 
+def test_a_candidate_that_fails_now_and_then_is_planned_with_a_caveat() -> None:
+    """Its boosts need one more test, which no plan knows; against it nothing is lacking."""
+    rng = np.random.default_rng(0)
+    log = rng.normal(0, 0.05, (29, 2, 10)) - 8
+    log[:, 1] += rng.exponential(0.1, (29, 10))
+    labels = [f"s{number}" for number in range(29)]
+    dataset = abtune.make_dataset(np.exp(log), shapes=labels, configs=list(CONFIGS))
+    (caveat,) = plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95).caveats
+    assert caveat.startswith("The noise is skewed: async may look faster than it is.")
+    assert plan_from_dataset(dataset, CONFIGS[::-1], GOAL, level=0.95).caveats == ()
+
+
 @given(cv=st.floats(0.001, 1.5), shapes=st.integers(1, 200))
 def test_more_is_more(cv: float, shapes: int) -> None:
     """Larger boosts need fewer seeds, more seeds see smaller boosts, and no chance leaves 0 to 1."""

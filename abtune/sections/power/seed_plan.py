@@ -18,8 +18,8 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired, labels_of
 from abtune.errors import InputError
-from abtune.samples import Samples, extract_both, what_varies
-from abtune.stats.spread import pooled_spread
+from abtune.samples import Samples, Sides, extract_both, two_sample, what_varies
+from abtune.stats.spread import misled, pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats
@@ -144,7 +144,8 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
 
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
-    sides, noise, caveats = what_varies(*extract_both(dataset, *configs)), [], []
+    runs = extract_both(dataset, *configs)
+    sides, noise, caveats = what_varies(*runs), [], list(_about_skew(runs))
     if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
             raise InputError("the dataset has pairs, which show their own correlation; leave it out")
@@ -216,6 +217,16 @@ def _about_resolution(goal: Goal) -> Iterator[str]:
         f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
         f"level. Only designs with few enough {seeds} to count every {split} find anything."
     )
+
+
+def _about_skew(runs: Sides) -> Iterator[str]:
+    """Yield a caveat if a report would ask one more test of a boost, which no plan knows."""
+    faster, _ = misled(two_sample(*runs))
+    if faster:
+        yield (
+            f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
+            "also pass a bootstrap-t test, which this plan leaves out. Far fewer boosts are found than it says."
+        )
 
 
 def _of_differences(first: Floats, second: Floats, correlation: float) -> Floats:
