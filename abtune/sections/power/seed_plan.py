@@ -225,7 +225,7 @@ def _about_skew(runs: Sides) -> Iterator[str]:
     if faster:
         yield (
             f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
-            "also pass a bootstrap-t test, which this plan leaves out. Far fewer boosts are found than it says."
+            "also pass a bootstrap-t test, which this plan leaves out, so far fewer boosts are found."
         )
 
 
