@@ -38,7 +38,7 @@ def test_degrees_of_freedom_stay_between_those_of_one_side_and_welchs(n: int, m:
 
 @pytest.mark.parametrize(("n", "m"), [(2, 20), (40, 2), (3, 20), (2, 4)])
 def test_two_or_three_seeds_beside_many_keep_strict_levels(n: int, m: int) -> None:
-    """They may agree by chance; with a quantile of F, 41 % of reports of 29 shapes had a false bound."""
+    """They may agree by chance; a quantile of F is then too small, at the level of one of 29 shapes."""
     rng, rows, alpha = np.random.default_rng(9), 60_000, 0.05 / 29
     spread = 4 if (n, m) == (2, 4) else 1
     samples = TwoSample.without_floor(rng.normal(0, spread, (rows, n)), rng.normal(0, 1, (rows, m)))
