@@ -104,7 +104,7 @@ def median_reports_table(reports: int) -> str:
     for name, pair in MEDIANS.items():
         typical = [float(np.median(noise(np.random.default_rng(99), (1_000_000,)))) for noise in pair]
         row = [name]
-        for n in SEEDS[1:]:
+        for n in (10, 20):
             rng, wrong = np.random.default_rng([44, n]), np.zeros(2)
             for _ in range(reports):
                 logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
@@ -115,7 +115,7 @@ def median_reports_table(reports: int) -> str:
                 wrong[1] += any(row.p_equivalence_adjusted <= ALPHA for row in apart)
             row.append(" / ".join(f"{100 * count / reports:.0f}" for count in wrong))
         rows.append(row)
-    return table(["noise", *(f"{n}+{n}" for n in SEEDS[1:])], rows)
+    return table(["noise", *(f"{n}+{n}" for n in (10, 20))], rows)
 
 
 def _wrong(pair: tuple[Noise, Noise], n: int, estimand: Estimand, rng: np.random.Generator) -> list[bool]:
