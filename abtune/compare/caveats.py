@@ -391,8 +391,8 @@ def _about_failed(sides: Sides) -> Iterator[str]:
     name = sides[one].config
     yield (
         f"{lost[one]} of {count(runs[one], 'run')} of {name} gave no time, and {lost[other]} of "
-        f"{runs[other]:,} of {sides[other].config}. If these would have been slow, {name} looks faster than "
-        "it is. Intervals, verdicts and counts leave that out."
+        f"{runs[other]:,} of {sides[other].config}. If the missing runs are slow, {name} looks faster than "
+        "it is. Intervals, verdicts and counts cannot allow for that."
     )
 
 

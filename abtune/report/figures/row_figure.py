@@ -185,7 +185,7 @@ def row_figure(
 
 
 def _lines(texts: Sequence[str], most: int) -> str:
-    """Return texts in lines of at most so many letters."""
+    """Return texts in lines of at most ``most`` letters."""
     lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in texts)
     return plain("\n".join(itertools.chain.from_iterable(lines)))
 

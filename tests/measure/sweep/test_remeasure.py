@@ -158,4 +158,4 @@ def test_attributes_of_the_user_stay(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
         new = remeasured_at(swept, later).dataset
         assert (list(new.attrs["cards"]), new.attrs["mine"]) == ([0, 1], "note")
-    assert abtune.open_dataset(later.dataset).attrs["cards"].tolist() == [0, 1]
+    assert abtune.open_dataset(later.dataset).attrs["cards"] == [0, 1]
