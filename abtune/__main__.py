@@ -1,5 +1,6 @@
 """``abtune``, and ``python -m abtune``."""
 
+import atexit
 import faulthandler
 import os
 import signal
@@ -46,6 +47,8 @@ def run() -> int:
     # One that comes now must not change the exit code, but end a process that a thread of a user keeps.
     for number in ending:
         signal.signal(number, leave)
+        # Behind the threads, the interpreter would give this handler up, and the signal would kill.
+        atexit.register(signal.signal, number, signal.SIG_IGN)
     exec("")  # noqa: S102 - if the last exec was interrupted, CPython ends by SIGINT whatever the exit code
     return code
 
