@@ -42,7 +42,7 @@ _OUTLIER = 10.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
-# If one side lost so many more of its runs, and they were slow, counts err (docs/statistics.md, `few seeds`).
+# A side that loses this share more of its runs may look faster (docs/statistics.md, `few seeds`).
 _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
@@ -178,7 +178,7 @@ def of_search_times(dataset: xr.Dataset, settings: Settings, trials: int) -> Ite
         yield f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from."
 
 
-# Timings of two seeds that agree in so many different numbers are a copy.
+# Two seeds that agree in ten different timings are copies: chance does not do that.
 _COPIED = 10
 
 

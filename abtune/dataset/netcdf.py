@@ -79,7 +79,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
         most = f"and the most is {limit:g} GiB; set {LIMIT_VARIABLE} to read it"
         raise DatasetError(f"{path}: would take {size} GiB of memory, {most}")
-    # A list comes back as an array, which is neither true nor equal to anything.
+    # netCDF4 returns a list as an array, which has no truth value.
     lists = {name: value.tolist() for name, value in dataset.attrs.items() if isinstance(value, np.ndarray)}
     dataset.attrs.update(lists)
     try:

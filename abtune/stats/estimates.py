@@ -18,7 +18,7 @@ FEWEST_FOR_BOOTSTRAP = 5
 # seeds, or of the noisier side if both have the same number. Simulation chose them
 # (analysis/degrees_of_freedom.py).
 _SMALLER, _NOISIER = 0.95, 0.75
-# Up to so many degrees of freedom of the side with fewer seeds, a quantile of F is too small.
+# If the smaller side has at most two degrees of freedom, a quantile of F is too small.
 _HARDLY_ANY = 2
 
 

@@ -26,8 +26,7 @@ from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
 from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
-# Candidates that are built one after the other where each search has one core. Smaller chunks spread a batch
-# over more cores.
+# A search with one core builds this many candidates in a row. With more cores, chunks are smaller.
 CHUNK = 8
 
 

@@ -1,4 +1,4 @@
-"""The tests of a difference and the corrections over many shapes. Loads neither NumPy nor SciPy."""
+"""Tests of a difference, and corrections over many shapes. They are loaded without NumPy and SciPy."""
 
 from __future__ import annotations
 

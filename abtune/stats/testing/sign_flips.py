@@ -1,8 +1,7 @@
 """Tests that count: sign flips of pairs, and splits of medians.
 
 Were both sides of a pair the same, a difference could as well have the other sign. Source: R. A. Fisher, The
-Design of Experiments (1935), section 21. The test of medians hardly notices a rare
-failed search.
+Design of Experiments (1935), section 21. The test of medians hardly notices a search that fails rarely.
 """
 
 from __future__ import annotations
