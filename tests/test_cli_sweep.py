@@ -642,7 +642,7 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
 
 
 def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file or a pipe gets what is done, the time left at the speed of this session, and the news."""
+    """A file or a pipe gets what is done, the time left at the speed since the first step, and the news."""
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     stream = io.StringIO()
@@ -653,9 +653,9 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
         assert stream.getvalue() == ""
         now = 60.0
         progress.tell("1 run failed")
-        progress.advance(500)
+        progress.advance(300)
         progress.advance(1)
-    assert stream.getvalue() == "tuning: 2,000 of 4,000; about 2 min left; 1 run failed\n"
+    assert stream.getvalue() == "tuning: 1,800 of 4,000; about 4 min left; 1 run failed\n"
 
 
 def test_the_recorded_command_can_be_repeated(

@@ -170,20 +170,26 @@ class Log:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._news = stream, ""
+        self._first: tuple[float, int] | None = None  # when the first steps were done, and how many then
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Count a new phase in place of the last."""
-        self._phase, self._total, self._done, self._before = phase, total, done, done
-        self._began = self._said = time.monotonic()
+        self._phase, self._total, self._done = phase, total, done
+        self._said, self._first = time.monotonic(), None
 
     def advance(self, steps: int) -> None:
         """Count steps done."""
         self._done, now = self._done + steps, time.monotonic()
-        if now - self._said >= 60 and self._done > self._before:
-            self._said, speed = now, (self._done - self._before) / (now - self._began)
-            done = f"{self._phase}: {self._done:,} of {self._total:,}"
-            left = f"about {span((self._total - self._done) / speed)} left"
-            print("; ".join(filter(None, [done, left, self._news])), file=self._stream, flush=True)
+        # All searches propose before the first of them has a trial, so the speed counts from there.
+        self._first = self._first or (now, self._done)
+        if now - self._said < 60:
+            return
+        self._said, (began, before) = now, self._first
+        words = [f"{self._phase}: {self._done:,} of {self._total:,}"]
+        if self._done > before:
+            seconds = (self._total - self._done) * (now - began) / (self._done - before)
+            words.append(f"about {span(seconds)} left")
+        print("; ".join(filter(None, [*words, self._news])), file=self._stream, flush=True)
 
     def tell(self, news: str) -> None:
         """Say news in the next line."""
