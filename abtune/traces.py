@@ -58,16 +58,6 @@ class Trace:
         end = names.index(_POSTPROCESSING) if _POSTPROCESSING in names else len(names)
         return Trace(instructions=self.instructions[:end])
 
-    def values(self) -> dict[str, Any]:
-        """Return the sampled values by the names of their variables."""
-        sampled: dict[str, Any] = {}
-        for step in self.instructions:
-            if step.name == "SamplePerfectTile":
-                sampled.update(zip(step.outputs, step.decision, strict=True))
-            elif step.name == "SampleCategorical":
-                sampled[step.outputs[0]] = step.attributes[0][step.decision]
-        return sampled
-
 
 def read_trace(value: object) -> Trace:
     """Return the trace that a JSON value holds."""
@@ -122,13 +112,6 @@ def require_allowed(trace: Trace) -> None:
         else:
             continue
         raise DatasetError(f"the winner's trace has {refused}, which no design space of MetaSchedule writes")
-
-
-def pipeline_stage(trace: Trace) -> int | None:
-    """Return the stage of the computation in the pipeline of a schedule; None if it has no pipeline."""
-    for step in trace.annotated(f"{PREFIX}stage"):
-        return int(step.inputs[1][-1])
-    return None
 
 
 def without_pipeline(trace: Trace) -> Trace:

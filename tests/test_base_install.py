@@ -45,7 +45,7 @@ def abtune(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-WITHOUT_EXTRAS = {"noise", "overall", "winners", "curve"}
+WITHOUT_EXTRAS = {"noise", "overall", "curve"}
 ANALYSING = [
     ("--help",),
     ("datasets",),

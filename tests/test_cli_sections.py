@@ -36,7 +36,6 @@ def section(text: str, title: str) -> str:
         ("noise", ["--section", "report,noise"], "noise"),
         ("overall", ["--weights", "resnet50"], "all shapes together"),
         ("curve", ["--section", "report,curve"], "boost by number of trials"),
-        ("winners", ["--section", "report,winners"], "what winners use"),
     ],
 )
 def test_pages(
@@ -133,31 +132,6 @@ def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: lis
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1
     assert said in outcome.err
-
-
-def test_what_winners_use_in_other_formats(run: Run) -> None:
-    """JSON has the traits under their name; CSV has the comparisons only."""
-    document = json.loads(run("analyze", PILOT, "--section", "report,winners", "--format", "json").out)
-    pipeline = document["winners"]["traits"][0]
-    assert [row["value"] for row in pipeline["values"]] == ["none", "4 stages", "5 stages"]
-    assert sum(row["candidate"]["winners"] for row in pipeline["values"]) == 30
-    for section in ("winners", "report,winners"):
-        outcome = run("analyze", PILOT, "--section", section, "--format", "csv")
-        assert (outcome.code, outcome.out) == (2, "")
-        assert "CSV has the comparisons only, not winners" in outcome.err
-
-
-@pytest.mark.parametrize(
-    ("dataset", "options", "said"),
-    [
-        (PUBLISHED, [], "the dataset has no schedules of winners; abtune sweep stores them"),
-        (PILOT, ["--at-trials", "64"], "the stored winners are those of all trials; leave out --at-trials"),
-    ],
-)
-def test_winners_that_cannot_be_described(run: Run, dataset: str, options: list[str], said: str) -> None:
-    """Where no schedules belong to the latencies, one line says what to do."""
-    outcome = run("analyze", dataset, "--section", "report,winners", *options)
-    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"abtune: {said}\n")
 
 
 @pytest.mark.parametrize("width", [60, 100])

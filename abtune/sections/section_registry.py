@@ -87,11 +87,6 @@ SECTIONS: dict[str, SectionKind] = {
             shown_with="transfer_latency",
         ),
         SectionKind(
-            name="winners",
-            help="What the schedules of the winners use, such as software pipelines and vector widths.",
-            make="abtune.sections.winner_traits:winners_section",
-        ),
-        SectionKind(
             name="noise",
             help="Where the noise comes from, and which trials failed.",
             make="abtune.sections.noise:noise_section",
@@ -131,7 +126,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     analysis : Analysis
         As :func:`abtune.analyze` returns it.
     section : str
-        explain, overall, same_schedule, winners, noise, timings, curve or single_run.
+        explain, overall, same_schedule, noise, timings, curve or single_run.
     **options : object
         The options of the section by name, as the command line takes them: ``explain="M=512_N=256_K=640"``,
         ``noise_from="h200-deep"``.

@@ -21,7 +21,7 @@ def analysis() -> Analysis:
 
 @pytest.mark.parametrize(
     ("section", "options"),
-    [("noise", {}), ("curve", {}), ("winners", {}), ("explain", {"explain": "M=896*"})],
+    [("noise", {}), ("curve", {}), ("explain", {"explain": "M=896*"})],
 )
 def test_values_are_those_of_json(
     analysis: Analysis, run: Run, section: str, options: dict[str, Any]
