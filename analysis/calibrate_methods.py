@@ -46,7 +46,7 @@ from simulated_reports import (
 )
 from simulated_series import series_table
 from simulated_skew import pair_skew_table, skew_direction_table, skew_table
-from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
+from single_run_tables import shapes_covered
 from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
 
 from abtune.stats.estimand import Estimand
@@ -57,18 +57,6 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 DOCUMENTS = DOCS / "statistics.md", DOCS / "statistics-tables.md", DOCS / "single-runs.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
-# Sweeps that lend their noise: shapes, seeds, and whether the table has the same shapes.
-LENDERS = tuple(
-    Lender(shapes=shapes, seeds=seeds, known=known)
-    for shapes, seeds, known in (
-        (29, 3, True),
-        (29, 5, True),
-        (29, 10, True),
-        (29, 5, False),
-        (29, 10, False),
-        (3, 10, False),
-    )
-)
 
 
 def cells() -> Iterator[tuple[str, int, int]]:
@@ -130,24 +118,6 @@ def false_alarm_table(replications: int) -> str:
     return table(["noise", "5+5", "10+10", "5+15", "15+5"], rows)
 
 
-def single_run_table(replications: int) -> str:
-    """Lay out how often intervals from one run per side hold, with noise learnt from another sweep."""
-    rows = []
-    for name, noise in UNIT_NOISE.items():
-        for spread in (0.0, 0.4, 0.7):
-            row = [f"{name}, {spread:g}"]
-            for lender in LENDERS:
-                rng = np.random.default_rng([9, lender.shapes, lender.seeds, lender.known])
-                covered = predictive_coverage(noise, spread, lender, replications=replications, rng=rng)
-                shares = covered.every, covered.noisiest, covered.all_shapes
-                row.append(" / ".join(f"{100 * share:.1f}" for share in shares))
-            rows.append(row)
-    heads = [
-        f"{lender.shapes} x {lender.seeds}, {'its own' if lender.known else 'others'}" for lender in LENDERS
-    ]
-    return table(["noise, log-sd", *heads], rows)
-
-
 def all_shapes_table(replications: int) -> str:
     """Lay out how often intervals over 29 shapes hold, with one run per cell and 3 % search noise."""
     rows = []
@@ -198,7 +168,6 @@ def main() -> None:
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),
-            "single run": (single_run_table, [replications]),
             "coverage pairs": (pair_coverage_table, [replications]),
             "pairs": (pairs_table, [2 * replications]),
             "pair reports": (pair_reports_table, [analyses]),

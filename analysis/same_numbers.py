@@ -40,7 +40,6 @@ def commands() -> Iterator[str]:
         yield f"power {name} --shapes 29"
         yield f"analyze {name} --section report,timings"
     yield f"analyze {TABLE} --section report,single-run"
-    yield f"analyze {TABLE} --section report,single-run --noise-from h200-tvm14009"
     yield "analyze h200-tvm14009 --explain N=1_H=14_W=14_C=1024_K=512_R=1_S=1_STR=2_PAD=0_DIL=1"
     yield "analyze torchvision.nc --section timings"
     yield "power --cv 10 --shapes 29"

@@ -418,7 +418,6 @@ def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr
     [
         (["--output", "abtune.nc"], "abtune.nc"),
         (["--output", "./link.txt"], "abtune.nc"),
-        (["--output", "other.dat", "--noise-from", "other.dat"], "other.dat"),
         (["--output", "bystander.dat"], "bystander.dat"),
         (["--output", "w.txt", "--weights", "w.txt"], "w.txt"),
         (["--output", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
@@ -588,7 +587,7 @@ def test_the_help_groups_every_option_once(run: Run) -> None:
     options = [param.opts[-1] for param in analyze.get_params(context) if isinstance(param, click.Option)]
     assert sorted(itertools.chain(*listed)) == sorted(options)
     assert {"--ci", "--fail-on"} <= set(listed[0])
-    assert {"--format", "--sort", "--explain", "--noise-from", "--section"} <= set(listed[1])
+    assert {"--format", "--sort", "--explain", "--weights", "--section"} <= set(listed[1])
     assert {"--method", "--correction"} <= set(listed[2])
     sections = text[text.index("\nSections:\n") : places[2]]
     assert set(re.findall(r"^  ([a-z-]+) ", sections, flags=re.MULTILINE)) == {*section_names()} - {"explain"}

@@ -99,14 +99,9 @@ def test_what_makes_no_sense_for_pairs_is_one_line(run: Run, options: list[str],
 
 
 def test_what_makes_no_sense_for_independent_seeds_is_one_line(run: Run) -> None:
-    """A paired method, and the noise of pairs for single runs."""
+    """A paired method is refused, and the line says which there are."""
     outcome = run("analyze", "separate.nc", "--method", "paired-t")
     assert "no interval 'paired-t' of the geometric-mean; choose " in outcome.err
-    single = abtune.open_dataset("separate.nc").isel(seed=[0])
-    abtune.save_dataset(single, "single.nc")
-    outcome = run("analyze", "single.nc", "--section", "report,single-run", "--noise-from", "shared.nc")
-    assert outcome.code == 2
-    assert "shared.nc has pairs, whose noise is not that of independent searches" in outcome.err
 
 
 def test_gates_judge_pairs(run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -50,23 +49,14 @@ def test_pages(
 
 
 @pytest.mark.parametrize("width", [60, 100])
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("single-run", ["--section", "report,single-run"]),
-        ("noise-from", ["--noise-from", PILOT, "--shapes", "M=*,*C=1024*"]),
-    ],
-)
-def test_single_runs(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str], width: int
-) -> None:
+def test_single_runs(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """The page about single runs looks as its golden file shows, below a report without verdicts."""
     monkeypatch.setenv("COLUMNS", str(width))
-    outcome = run("analyze", PUBLISHED, *options)
+    outcome = run("analyze", PUBLISHED, "--section", "report,single-run")
     assert (outcome.code, outcome.err) == (0, "")
     assert "No shape is judged here." in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= width
-    assert_golden(f"{name}-{width}.txt", section(outcome.out, "one run per cell"))
+    assert_golden(f"single-run-{width}.txt", section(outcome.out, "one run per cell"))
 
 
 def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
@@ -78,52 +68,23 @@ def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
 
 def test_single_runs_in_other_formats(run: Run) -> None:
     """Markdown and HTML have the page, JSON its numbers; no shape has a verdict or a p-value of its own."""
-    options = ["--noise-from", PILOT, "--format"]
+    options = ["--section", "report,single-run", "--format"]
     for form in ("markdown", "html"):
         text = run("analyze", PUBLISHED, *options, form).out
-        assert f"noise from {PILOT}" in text
+        assert "No shape is judged here." in text
         assert "nan" not in text
     document = json.loads(run("analyze", PUBLISHED, *options, "json").out)
     single = document["single_run"]
     assert [row["name"] for row in single["together"]] == ["conv2d_nhwc", "gemm_nn", "all shapes"]
-    assert single["outside"]["dataset"] == PILOT
-    assert not [
-        name for name in single["shapes"][0] | single["shapes"][0]["predicted"] if name.startswith("p_")
-    ]
+    assert not [name for name in single["shapes"][0] if name.startswith("p_")]
     assert {row["verdict"] for row in document["comparisons"]} == {"invalid"}
-    assert (
-        json.loads(run("analyze", PUBLISHED, "--section", "report,single-run", "--format", "json").out)[
-            "single_run"
-        ]["outside"]
-        is None
-    )
-
-
-def test_intervals_that_say_nothing_are_none(run: Run) -> None:
-    """Two seeds of two shapes bound nothing for twelve shapes at once, and no number of many digits shows."""
-    few = abtune.open_dataset(PILOT).isel(shape=[0, 1], seed=[0, 1])
-    abtune.save_dataset(few, "few.nc")
-    outcome = run("analyze", PUBLISHED, "--noise-from", "few.nc", "--shapes", "M=*")
-    assert "none" in outcome.out[outcome.out.index("for all %") :].splitlines()[1]
-    assert not re.search(r"\d{5}\.", outcome.out)
-    assert "Fewer than three shapes" in outcome.out
-
-
-def test_noise_comes_from_a_file_too(run: Run) -> None:
-    """A dataset is given by name or as a file, which is called what it was called."""
-    abtune.save_dataset(abtune.open_dataset(PILOT), "mine.nc")
-    assert "noise from mine.nc" in run("analyze", PUBLISHED, "--noise-from", "mine.nc").out
 
 
 @pytest.mark.parametrize(
     ("dataset", "options", "said"),
     [
         (PILOT, ["--section", "report,single-run"], "no shape has one run of both mainline and async"),
-        (PUBLISHED, ["--noise-from", "tvm14009-rtx3080"], "it says nothing of noise"),
-        (PUBLISHED, ["--noise-from", "h200"], "unknown dataset 'h200'; did you mean"),
-        (PUBLISHED, ["--noise-from", "absent.nc"], "absent.nc: no such file"),
         (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV has the comparisons only"),
-        (PUBLISHED, ["--noise-from", PILOT, "--format", "csv"], "CSV has the comparisons only"),
     ],
 )
 def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: list[str], said: str) -> None:

@@ -101,12 +101,6 @@ def _searches(dataset: xr.Dataset) -> Iterator[str]:
         yield f"winners of {origin}{where}"
 
 
-def timings_a_run(dataset: xr.Dataset) -> int:
-    """Count the timings of the winner that has the most."""
-    known = dataset["latency"].notnull().sum(("round", "repeat"))
-    return int(known.max()) if known.size else 0
-
-
 def of_searches(dataset: xr.Dataset) -> bool:
     """Return whether the times are those by which the searches picked their winners."""
     return bool(dataset.attrs.get("latency_source") == "search")

@@ -26,7 +26,7 @@ class Context:
 class SectionOption:
     """An option of a section, which names a file that is read; giving it asks for the section."""
 
-    name: str  # `noise_from` becomes `--noise-from`
+    name: str
     metavar: str  # as the command line shows them
     help: str
 
@@ -105,14 +105,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="single_run",
             help="What a table with one run per cell supports, overall and shape by shape.",
-            make="abtune.sections.single_run.single_run:single_run_section",
-            options=(
-                SectionOption(
-                    name="noise_from",
-                    metavar="DATASET",
-                    help="Add single-run with the noise of this dataset, which has several seeds.",
-                ),
-            ),
+            make="abtune.sections.single_run:single_run_section",
         ),
     )
 }
@@ -128,8 +121,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     section : str
         explain, overall, same_schedule, noise, timings, curve or single_run.
     **options : object
-        The options of the section by name, as the command line takes them: ``explain="M=512_N=256_K=640"``,
-        ``noise_from="h200-deep"``.
+        The options of the section by name, as the command line takes them: ``explain="M=512_N=256_K=640"``.
 
     Returns
     -------

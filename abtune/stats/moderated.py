@@ -1,4 +1,4 @@
-"""Variances drawn towards the common level of all shapes, and lent to shapes of another dataset.
+"""Variances drawn towards the common level of all shapes, and what noise makes a single ratio luck.
 
 Source: Smyth (2004), DOI 10.2202/1544-6115.1027. Nothing that is said of a single run is a test.
 """
@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.estimates import Interval, StandardError, t_interval
-from abtune.stats.two_sample import Floats, Integers
+from abtune.stats.two_sample import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,54 +69,6 @@ def _inverse_trigamma(value: float) -> float:
         slope = float(special.polygamma(1, x))
         x += slope * (1 - slope / value) / float(special.polygamma(2, x))
     return x
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LentVariance:
-    """Variances of log latency over runs, shape (shapes,), lent by other runs to a table; NaN if unknown."""
-
-    variance: Floats
-    freedom: Floats
-    prior: Prior  # of the variance of a shape that has no other runs
-
-
-def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) -> LentVariance:
-    """Return for each shape of a table the variance of its own runs elsewhere, or the usual one there.
-
-    ``position`` is the place of each shape among the others, -1 for none. A shape with runs elsewhere
-    gets its posterior variance, any other the prior. No variance has more degrees of freedom than all
-    have in sum. A variance of zero says nothing and becomes NaN.
-    """
-    own = np.where(np.isnan(variance), 0.0, np.maximum(np.asarray(freedom, dtype=np.float64), 0.0))
-    prior, known = fit_prior(variance, own), own > 0
-    if prior.freedom == 0 and known.any():  # too few variances to fit: their mean
-        mean = float(np.average(variance[known], weights=own[known]))
-        prior = Prior(variance=mean, freedom=float(own[known].min()))
-    posterior, posterior_freedom = moderate(variance, own)
-    # A position of -1 would pick the last row; `has` leaves it out here and below.
-    has = (position >= 0) & (own[position] > 0)
-    lent = np.where(has, posterior[position], prior.variance)
-    freedoms = np.minimum(np.where(has, posterior_freedom[position], prior.freedom), own.sum())
-    usable = lent > 0
-    return LentVariance(
-        variance=np.where(usable, lent, np.nan), freedom=np.where(usable, freedoms, np.nan), prior=prior
-    )
-
-
-def predictive_interval(
-    log_ratio: npt.ArrayLike, first: LentVariance, second: LentVariance, *, level: float
-) -> Interval:
-    """Return log r -+ t sqrt(s1^2 + s2^2) from one run per side; NaN where no variance was lent.
-
-    t has the degrees of freedom of the side with fewer. Welch's would be too many: a shape with unusual
-    noise has it on both sides (analysis/degrees_of_freedom.py).
-    """
-    estimate = StandardError(
-        difference=np.asarray(log_ratio, dtype=np.float64),
-        error=np.sqrt(first.variance + second.variance),
-        freedom=np.fmin(first.freedom, second.freedom),
-    )
-    return t_interval(estimate, level=level)
 
 
 def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:

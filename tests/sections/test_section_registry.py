@@ -33,22 +33,17 @@ def test_values_are_those_of_json(
     assert plain(abtune.describe(analysis, section, **options)) == document[section]
 
 
-def test_single_runs_borrow_noise() -> None:
-    """An option of a section is passed by name."""
+def test_a_section_is_named_as_on_the_command_line() -> None:
+    """A hyphen in the name of a section is read as in an option."""
     table = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
-    alone, lent = (
-        abtune.describe(table, "single_run", **options) for options in ({}, {"noise_from": "h200-deep"})
-    )
-    assert alone.outside is None
-    assert lent.outside is not None
-    assert abtune.describe(table, "single-run") == alone  # as the command line spells it
+    assert abtune.describe(table, "single-run") == abtune.describe(table, "single_run")
 
 
 @pytest.mark.parametrize(
     ("section", "options", "message"),
     [
         ("noisy", {}, "unknown section 'noisy'; did you mean: noise"),
-        ("noise", {"noise_from": "x"}, "unknown option of noise 'noise_from'"),
+        ("noise", {"weights": "x"}, "unknown option of noise 'weights'"),
         ("curve", {"figure": "a.png"}, "unknown option of curve 'figure'"),
         ("explain", {}, "explain needs explain=SHAPE"),
         ("explain", {"explain": 3}, "explain is a list, such as"),

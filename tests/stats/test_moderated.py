@@ -1,9 +1,14 @@
-"""Variances that shapes lend each other."""
+"""Variances that shapes lend each other, and the noise that makes a single ratio luck."""
+
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
 
-from abtune.stats.moderated import fit_prior, moderate
+from abtune.stats.moderated import fit_prior, moderate, tipping_point
 
 NAN = np.nan
 
@@ -74,3 +79,19 @@ def test_moderation_needs_company() -> None:
     """With fewer than three shapes, or NaN, variances stay as they are."""
     assert moderate(np.array([1.0, 2.0]), np.array([4, 4]))[0].tolist() == [1.0, 2.0]
     assert np.isnan(moderate(np.array([1.0, NAN, 3.0, 2.0]), np.array([4, -1, 4, 4]))[0][1])
+
+
+@given(st.floats(-1, 1), st.floats(0.5, 0.999))
+def test_a_boost_stands_out_below_its_tipping_point(log_ratio: float, level: float) -> None:
+    """With noise known exactly, the interval excludes zero if and only if the noise is less."""
+    point = tipping_point([log_ratio], level=level)[0]
+    z = special.ndtri(0.5 + level / 2)
+    assert z * math.sqrt(2) * point == pytest.approx(abs(log_ratio))
+    assert point == tipping_point([-log_ratio], level=level)[0]
+
+
+def test_published_tipping_points() -> None:
+    """The first convolution of the published table tips at 2.15 %, at 1.34 % among 29."""
+    logs = np.log1p([0.0614, 0.4066])
+    np.testing.assert_allclose(100 * tipping_point(logs, level=0.95), [2.15, 12.31], atol=0.005)
+    np.testing.assert_allclose(100 * tipping_point(logs, level=1 - 0.05 / 29), [1.34, 7.70], atol=0.01)

@@ -1,1 +1,0 @@
-"""What a table with one run per cell supports."""
