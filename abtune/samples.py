@@ -23,9 +23,6 @@ from abtune.stats.variance import (
     timer_step,
 )
 
-# Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
-AT_TRIALS = "at_trials"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
@@ -41,10 +38,8 @@ class Samples:
     failed: Integers  # (shapes,): runs that failed
     missing: Integers  # (shapes,): runs never made that another configuration has
     untimed: Integers  # (shapes,): complete runs whose winner has no timing
-    found_nothing: Integers  # (shapes,): complete runs without a success in the first trials, if compared
-    trials: int  # how many trials these are; 0 where winners are compared
     unpaired: Integers  # (shapes,): timed runs left out because the other run of the pair has no timing
-    failed_pairs: Integers  # (shapes,): pairs of which a run failed or found nothing
+    failed_pairs: Integers  # (shapes,): pairs of which a run failed
     paired: bool = False  # whether a seed is a pair with that of the other side; then all are whole pairs
 
 
@@ -62,19 +57,15 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     part = dataset.assign(latency=dataset["latency"].where(kept))
     one, two = (_whole_pairs(side, extract(part, side.config), whole) for side in sides)
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
-    lost = (status == RunStatus.FAILED).any(axis=0)
-    if one.trials:  # of the first trials, a complete run without a value found nothing
-        searched = np.stack([_searched(dataset, config) for config in (baseline, candidate)])
-        nothing = (status == RunStatus.COMPLETE) & np.isnan(np.stack([side.value for side in sides]))
-        lost |= (nothing & searched).any(axis=0)
-    return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
+    failed = _count((status == RunStatus.FAILED).any(axis=0))
+    return replace(one, failed_pairs=failed), replace(two, failed_pairs=failed)
 
 
 def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
     """Return the seeds of whole pairs, and the outcome of all runs."""
     left_out = _count(~np.isnan(every.value) & ~whole)
     # What was lost is told of all runs, also of those whose partner is left out.
-    fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed", "found_nothing")}
+    fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed")}
     return replace(kept, **fates, paired=True, unpaired=left_out)
 
 
@@ -84,12 +75,6 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     made = dataset["run_status"].values != RunStatus.MISSING
     value, variance = seed_values(np.log(latency))
     seeds = moments(value)
-    untimed = (status == RunStatus.COMPLETE) & np.isnan(value)
-    first = dataset.attrs.get(AT_TRIALS)
-    # A file may hold anything by this name; what is no whole number counts as absent.
-    trials = int(first) if isinstance(first, int | np.integer) and "trial_status" in dataset else 0
-    # A complete run without a history may have found something that nobody recorded.
-    searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
     return Samples(
         config=config,
         value=value,
@@ -100,9 +85,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         rounding=rounding_of(latency, _timer_step(dataset)),
         failed=_count(status == RunStatus.FAILED),
         missing=_missing(made, status != RunStatus.MISSING),
-        untimed=_count(untimed & ~searched),
-        found_nothing=_count(untimed & searched),
-        trials=trials,
+        untimed=_count((status == RunStatus.COMPLETE) & np.isnan(value)),
         unpaired=np.zeros_like(seeds.n),
         failed_pairs=np.zeros_like(seeds.n),
     )
@@ -112,11 +95,6 @@ def _timer_step(dataset: xr.Dataset) -> float:
     latency = dataset["latency"].transpose("shape", "config", ...)
     cells = latency.sizes["shape"] * latency.sizes["config"]
     return timer_step(latency.values.astype(np.float64).reshape(cells, -1))
-
-
-def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
-    """Return which runs have a history of trials, shape (shapes, seeds)."""
-    return (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)
 
 
 def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:

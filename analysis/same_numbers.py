@@ -35,7 +35,6 @@ def commands() -> Iterator[str]:
             yield f"analyze {name} {test}"
     for name in SWEEPS:
         yield f"analyze {name} --section report,noise,curve"
-        yield f"analyze {name} --at-trials 64"
         yield f"analyze {name} --explain M=512_N=3072_K=768"
         yield f"power {name} --shapes 29"
         yield f"analyze {name} --section report,timings"

@@ -314,8 +314,6 @@ def _samples(value: Array) -> Samples:
         failed=none,
         missing=none,
         untimed=none,
-        found_nothing=none,
         unpaired=none,
         failed_pairs=none,
-        trials=0,
     )

@@ -224,15 +224,6 @@ def test_a_file_wins_over_built_in_weights(run: Run) -> None:
     assert json.loads(outcome.out)["overall"]["weighted"]["total"] == 3
 
 
-def test_a_report_at_equal_trials_says_so(run: Run) -> None:
-    """With --at-trials the definition and the first caveat say what is compared."""
-    document = json.loads(run("analyze", PILOT, "--at-trials", "64", "--format", "json").out)
-    assert "within its first 64 trials" in document["definition"]
-    assert "not measured again" in document["caveats"][0]
-    usual = json.loads(run("analyze", PILOT, "--format", "json").out)
-    assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
-
-
 def test_one_run_a_side_is_drawn_too(run: Run, tmp_path: Path) -> None:
     """Without intervals the boosts of the later half lie on the drawing, each at a place of its own."""
     pilot = abtune.open_dataset(PILOT)
@@ -273,9 +264,6 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--weights", "other.csv"], "other.csv: unknown shape 'M=896_N=896_K=89'; did you mean"),
         (["--weights", "resnet"], "unknown weights 'resnet'; did you mean: resnet50"),
         (["--weights", "resnet50", "--shapes", "M=*"], "resnet50: no shape with a weight has timings"),
-        (["--at-trials", "193"], "the histories have 1 to 192 trials, not 193"),
-        (["--at-trials", "0"], "'--at-trials'"),
-        (["--section", "report,curve", "--at-trials", "64"], "leave out --at-trials"),
         (
             ["--section", "noise", "--format", "sentence"],
             "these sections have no sentence; add --section report",
@@ -300,10 +288,9 @@ def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -
     assert said in outcome.err
 
 
-@pytest.mark.parametrize("option", [["--section", "report,curve"], ["--at-trials", "5"]])
-def test_datasets_without_histories_are_refused(run: Run, option: list[str]) -> None:
+def test_datasets_without_histories_are_refused(run: Run) -> None:
     """A dataset that has no histories cannot be compared at equal trials."""
-    outcome = run("analyze", "tvm14009-rtx3080", *option)
+    outcome = run("analyze", "tvm14009-rtx3080", "--section", "report,curve")
     assert (outcome.code, outcome.out) == (2, "")
     assert "no histories of trials" in outcome.err
 

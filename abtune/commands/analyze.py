@@ -108,12 +108,6 @@ Examples:
     help="Exit with 1 if a shape has this verdict, or unless no shape is shown to be slower by more than "
     "PERCENT. Repeatable.",
 )
-@click.option(
-    "--at-trials",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Judge the best that each search had measured after N trials, not the re-measured winners.",
-)
 @choice_options
 def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
     """Say of each shape whether the candidate is faster.
@@ -130,12 +124,10 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     import abtune
 
     source = dataset or default_dataset()
-    if "curve" in wanted.names and options["at_trials"] is not None:
-        raise InputError("--section curve shows every number of trials; leave out --at-trials")
     destination.check([source, *wanted.inputs()])
     opened = abtune.open_dataset(source)
     only_timings = not wanted.main and wanted.names == {"timings"}
-    comparing = ("baseline", "candidate", "fail_on", "at_trials")
+    comparing = ("baseline", "candidate", "fail_on")
     if opened.sizes["config"] == 1 and only_timings and not any(options[name] for name in comparing):
         from abtune.compare.settings import restrict
         from abtune.sections.raw_timings import section_of_timings
@@ -153,16 +145,13 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
 def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tuple[Analysis, ...]:
     """Return the analysis of the candidate, or one of each if none is named."""
     import abtune
-    from abtune.sections.curve.curve import at_trials
 
     how = {name: options[name] for name in _JUDGING}
     how |= {"shapes": chosen_shapes(options["shapes"], dataset)}
     how |= {"weights": read_weights_option(wanted.values["weights"])}
-    trials, candidate = options["at_trials"], options["candidate"]
-    judged = dataset if trials is None else at_trials(dataset, trials)
-    if candidate is None:
-        return abtune.analyze_all(judged, **how)
-    return (abtune.analyze(judged, candidate=candidate, **how),)
+    if options["candidate"] is None:
+        return abtune.analyze_all(dataset, **how)
+    return (abtune.analyze(dataset, candidate=options["candidate"], **how),)
 
 
 def _view(

@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.claims import DEPENDENT, FEWEST_PAIRS
-from abtune.compare.gates import ONE_PAIR, ONE_RUN, found_nothing
+from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import RunStatus, TrialStatus, labels_of, runs_of
+from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
@@ -54,20 +54,16 @@ _ALIKE = 0.02
 def of_side(side: Samples, shape: int) -> Iterator[str]:
     """Yield what is weak in one configuration of one shape: runs that are lost, seeds that agree too well."""
     n = int(side.n[shape])
-    failed, nothing = int(side.failed[shape]), int(side.found_nothing[shape])
-    missing, untimed, unpaired = (int(runs[shape]) for runs in (side.missing, side.untimed, side.unpaired))
-    rest = f" The other{' pairs' if side.paired else 's'} are compared." if n else ""
-    runs = count(n + failed + nothing + unpaired, "run")
+    fates = side.failed, side.missing, side.untimed, side.unpaired
+    failed, missing, untimed, unpaired = (int(runs[shape]) for runs in fates)
     if failed:
-        yield f"{failed} of {runs} failed.{rest}"
-    if nothing:
-        yield f"{nothing} of {runs} {found_nothing(side.trials)}.{rest}"
+        rest = f" The other{' pairs' if side.paired else 's'} are compared." if n else ""
+        yield f"{failed} of {count(n + failed + unpaired, 'run')} failed.{rest}"
     if missing:
         yield f"{count(missing, 'run')} missing."
     if untimed:
-        lacking = "history of trials" if side.trials else "timing"
-        again = "" if side.trials else " If a sweep was stopped, repeat its command to time the rest."
-        yield f"{count(untimed, 'complete run')} without a {lacking}, left out.{again}"
+        again = "If a sweep was stopped, repeat its command to time the rest."
+        yield f"{count(untimed, 'complete run')} without a timing, left out. {again}"
     if unpaired:
         yield f"{count(unpaired, 'run')} left out, because the other run of the pair has no timing."
     yield from _about_outlier(side.value[shape])
@@ -151,31 +147,13 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
 
 
-OPTIMISTIC = (
-    "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
-    "configurations look a little faster than they are. The one with the noisier timings gains most, and a "
-    "small boost may be this alone."
-)
-BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
-
-
-def of_search_times(dataset: xr.Dataset, settings: Settings, trials: int) -> Iterator[str]:
-    """Yield the weaknesses of times by which winners were picked, and of the first trials, if compared."""
+def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
+    """Yield the weakness of times by which winners were picked."""
     if of_searches(dataset):
         yield (
             "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
             "are too short. The configuration with the noisier timings gains most from it."
         )
-    if not trials:
-        return
-    yield OPTIMISTIC
-    if settings.paired:
-        yield BEFORE_EXCHANGE
-    runs = dataset.sel(config=[settings.baseline, settings.candidate])
-    made = np.count_nonzero(runs["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
-    complete = runs["run_status"].values == RunStatus.COMPLETE
-    if stopped := int(np.count_nonzero(complete & (made > 0) & (made < trials))):
-        yield f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from."
 
 
 # Two seeds that agree in ten different timings are copies: chance does not do that.
@@ -382,7 +360,7 @@ def _about_neighbours(sides: Sides, settings: Settings) -> Iterator[str]:
 
 def _about_failed(sides: Sides) -> Iterator[str]:
     """Yield a caveat if one side lost a larger share of its runs than the other."""
-    lost = [int((side.failed + side.found_nothing).sum()) for side in sides]
+    lost = [int(side.failed.sum()) for side in sides]
     runs = [int((side.n + side.unpaired).sum()) + own for side, own in zip(sides, lost, strict=True)]
     shares = [own / max(of, 1) for own, of in zip(lost, runs, strict=True)]
     if abs(shares[0] - shares[1]) < _MORE_FAILED:

@@ -202,14 +202,14 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         interval_method=settings.interval.words,
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
-        definition=_definition(settings, dataset, runs[0].trials),
+        definition=_definition(settings, dataset),
         comparisons=rows,
         overall=all_shapes,
         claims=claims,
         worst=worst,
         sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
-            *caveats.of_search_times(dataset, settings, runs[0].trials),
+            *caveats.of_search_times(dataset),
             *caveats.of_copies(dataset, settings),
             *told,
             *caveats.of_lost_trials(dataset, settings),
@@ -233,18 +233,15 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     return judge(evidence[index], settings, worst).verdict
 
 
-def _definition(settings: Settings, dataset: xr.Dataset, trials: int) -> str:
-    kind, times = settings.estimand.words, ""
-    name = "Boost at equal knowledge" if settings.paired else "Boost"
-    if trials:
-        first = "trial" if trials == 1 else f"{trials} trials"
-        times = f" The latency of a search is the best that it measured within its first {first}."
-    elif of_searches(dataset):
+def _definition(settings: Settings, dataset: xr.Dataset) -> str:
+    name, times = "Boost at equal knowledge" if settings.paired else "Boost", ""
+    if of_searches(dataset):
         times = " Each winner has the time that its own search measured."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
+    kind = settings.estimand.words
     ratio = f"{name}: {kind} latency of the baseline, divided by the candidate's, minus 1.{times}"
-    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired and not trials else ratio
+    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired else ratio
 
 
 def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
@@ -305,14 +302,9 @@ def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[s
 
 
 def _side(samples: Samples, index: int) -> Side:
-    counts: Any = {
-        name: int(getattr(samples, name)[index]) for name in ("n", "failed", "found_nothing", "failed_pairs")
-    }
-    if not samples.trials:
-        counts["untimed"] = int(samples.untimed[index])
+    counts = {name: int(getattr(samples, name)[index]) for name in ("n", "failed", "failed_pairs", "untimed")}
     return Side(
         config=samples.config,
-        trials=samples.trials,
         **counts,
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),

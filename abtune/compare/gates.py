@@ -85,11 +85,6 @@ def differs(
     return apart & (np.maximum(p, p_confirming) <= alpha)
 
 
-def found_nothing(trials: int) -> str:
-    """Return what happened to searches without a result after some trials."""
-    return f"found nothing within {count(trials, 'trial')}"
-
-
 def unconfirmed(row: Evidence, settings: Settings) -> str:
     """Return that only one of the two tests of a difference rejects; empty if they agree."""
     confirming = settings.difference_test.confirmed_by
@@ -139,21 +134,19 @@ def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
             passed=side.n >= fewest,
             otherwise=ONE_RUN if lone else few if side.n else none,
         )
-    trials = row.baseline.trials
-    fate = f"failed or {found_nothing(trials)}" if trials else "failed"
-    most_lost = [
-        f"Most runs of {side.config} {fate}: {side.lost} of {side.n + side.lost}."
+    most_failed = [
+        f"Most runs of {side.config} failed: {side.failed} of {side.n + side.failed}."
         for side in row.sides
-        if side.lost > side.n
+        if side.failed > side.n
     ]
     yield Gate(
         of=Rule.ANY,
-        asks=f"at most half of the runs of a configuration {fate}",
+        asks="at most half of the runs of a configuration failed",
         found=", ".join(
-            f"{side.config} {side.lost} of {count(side.n + side.lost, 'run')}" for side in row.sides
+            f"{side.config} {side.failed} of {count(side.n + side.failed, 'run')}" for side in row.sides
         ),
-        passed=not most_lost,
-        otherwise=" ".join(most_lost[:1]),
+        passed=not most_failed,
+        otherwise=" ".join(most_failed[:1]),
     )
 
 
@@ -323,8 +316,6 @@ def _range(low: float, high: float) -> str:
 def _fate(side: Side) -> str:
     """Return what happened to the runs of a configuration without timings."""
     fates = [f"{count(side.failed, 'run')} failed"] if side.failed else []
-    if side.found_nothing:
-        fates.append(f"{count(side.found_nothing, 'run')} {found_nothing(side.trials)}")
     if side.untimed:
         fates.append(
             f"{count(side.untimed, 'complete run')} {'has' if side.untimed == 1 else 'have'} none yet"

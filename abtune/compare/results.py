@@ -51,17 +51,8 @@ class Side:
     latency: float  # geometric mean over seeds, seconds; NaN without seeds
     # Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
     noise: float
-    # Runs whose search had found nothing within its first trials; 0 where winners are compared.
-    found_nothing: int = 0
-    trials: int = 0  # the number of these trials; 0 where winners are compared
-    failed_pairs: int = 0  # pairs with a run that failed or found nothing; 0 for independent seeds
-    # Complete runs without a timing; 0 after some trials. A sweep that is interrupted leaves them.
-    untimed: int = 0
-
-    @property
-    def lost(self) -> int:
-        """Runs that have nothing to compare, which may be why the others look good."""
-        return self.failed + self.found_nothing
+    failed_pairs: int  # pairs with a run that failed; 0 for independent seeds
+    untimed: int  # complete runs without a timing, which a sweep that is interrupted leaves
 
 
 class Rule(StrEnum):

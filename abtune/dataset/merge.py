@@ -32,7 +32,7 @@ _PAIR = ("shape", "seed")
 _Attrs: TypeAlias = Mapping[str, Any]
 
 # Attributes that say what the numbers are: the same everywhere, or missing everywhere.
-_SAME = ("schema_version", "latency_source", "looks", "at_trials")
+_SAME = ("schema_version", "latency_source", "looks")
 # Two sweeps make different draws, whatever number their seeds began with.
 _MAY_DIFFER = {"rng_seed"}
 # How winners are timed after the search: their own timings go if all are timed again.

@@ -34,7 +34,7 @@ from abtune.report.page import (
     shape_by_shape,
     table,
 )
-from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract
+from abtune.samples import Samples, Trials, complete_timings, count_trials, extract
 from abtune.sections.section_registry import Context
 from abtune.stats.estimates import from_log
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
@@ -161,9 +161,8 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
             "times as large. Where one seed in five goes wrong, its interval covers 70 to 90% instead of "
             "95%."
         )
-    if of_searches(dataset) or AT_TRIALS in dataset.attrs:
-        which = "best of the first trials" if AT_TRIALS in dataset.attrs else "winners"
-        yield f"The {which} were not measured again: how optimistic their times are is not known."
+    if of_searches(dataset):
+        yield "The winners were not measured again: how optimistic their times are is not known."
     elif "search_latency" not in dataset:
         yield "The dataset does not say what the searches measured themselves."
 

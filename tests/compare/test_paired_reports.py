@@ -16,9 +16,8 @@ from abtune.compare.compare import compare
 from abtune.compare.results import Analysis, Verdict
 from abtune.compare.settings import Settings, make_settings
 from abtune.configurations import ASYNC, MAINLINE
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.sections.curve.curve import at_trials
 from abtune.stats.testing.design import LOOKS, Look, looks_to_json
 from abtune.stats.testing.difference_tests import CORRECTIONS
 
@@ -54,18 +53,6 @@ def test_the_closed_interval_of_pairs_has_its_own_name() -> None:
     every = [caveat for row in rows for caveat in row.caveats]
     assert any(caveat.startswith("The paired t interval, ") for caveat in every)
     assert not any("Welch" in caveat for caveat in every)
-
-
-def test_a_pair_without_a_history_did_not_fail() -> None:
-    """After some trials, a run that recorded no trial may have found something, so its pair is not lost."""
-    dataset = make_sweep([0.0], n=6, design="shared")
-    status = np.full((1, 2, 6, 4), TrialStatus.OK)
-    status[0, 0, :4] = TrialStatus.NOT_RUN
-    status[0, 1, 5] = TrialStatus.BUILD_FAILED
-    histories = abtune.add_variables(dataset, trial_status=status, trial_latency=np.full(status.shape, 1e-3))
-    (row,) = abtune.analyze(at_trials(histories, 2)).comparisons
-    assert row.baseline.failed_pairs == 1
-    assert row.reason != "Most pairs failed: 5 of 6."
 
 
 def test_the_numbers_are_those_of_pairs() -> None:

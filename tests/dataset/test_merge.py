@@ -126,7 +126,6 @@ def test_overlaps_are_refused(deep: xr.Dataset) -> None:
     [
         ({"latency_source": "search"}, {}, "latency_source is 'search' in 1, but not given in 2"),
         ({"looks": "[1]"}, {"looks": "[2]"}, "looks is"),
-        ({}, {"at_trials": 64}, "at_trials is not given in 1, but 64 in 2"),
         ({"target": "llvm"}, {"target": "cuda"}, "target is 'llvm' in 1, but 'cuda' in 2"),
         ({"gpu": "A"}, {"device": "B"}, "device is 'A' in 1, but 'B' in 2"),
         (

@@ -14,8 +14,6 @@ from abtune.dataset.merge import merge_datasets
         ("configurations", '[{"name": []}]'),
         ("settings", '{"rng_seed": []}'),
         ("sources", '[{"settings": {"rng_seed": []}}]'),
-        ("at_trials", "all"),
-        ("at_trials", float("inf")),
     ],
 )
 def test_attributes_of_the_wrong_kind_are_left_out(name: str, value: object) -> None:

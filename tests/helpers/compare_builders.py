@@ -41,7 +41,8 @@ def make_sweep(
 
 
 def make_side(config: str = "mainline", **fields: Any) -> Side:
-    return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.02, **fields})
+    counts = dict.fromkeys(("failed", "failed_pairs", "untimed"), 0)
+    return Side(**{"config": config, "n": 10, **counts, "latency": 1e-4, "noise": 0.02, **fields})
 
 
 def make_candidates(boosts: dict[str, Sequence[float]], *, n: int = 8, noise: float = 0.02) -> xr.Dataset:

@@ -46,7 +46,8 @@ def report_of(*pages: Page) -> Report:
 
 
 def make_side(config: str = "mainline", **fields: Any) -> Side:
-    return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.043, **fields})
+    counts = dict.fromkeys(("failed", "failed_pairs", "untimed"), 0)
+    return Side(**{"config": config, "n": 10, **counts, "latency": 1e-4, "noise": 0.043, **fields})
 
 
 def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparison:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -12,14 +11,12 @@ from compare_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.compare.caveats import OPTIMISTIC
-from abtune.compare.results import Verdict
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.report.page import Grid
 from abtune.sections.curve.curve import (
-    at_trials,
+    OPTIMISTIC,
     boost_curve,
     curve_section,
     searches_so_far,
@@ -36,100 +33,12 @@ def with_histories(trials: int = 6, *, seeds: int = 5) -> xr.Dataset:
     return add_variables(dataset, trial_latency=times, trial_status=status)
 
 
-def test_the_best_of_the_first_trials_stands_for_the_winner() -> None:
-    """Each run's latency is the least of its trials that ran, of the first so many."""
-    dataset = with_histories()
+def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
+    """Return a dataset whose timings are the best of the first trials of each search."""
     times = dataset["trial_latency"].where(dataset["trial_status"] == TrialStatus.OK).values
-    for trials in (3, 6):
-        found = at_trials(dataset, trials)
-        np.testing.assert_array_equal(
-            found["latency"].values[..., 0, 0], np.fmin.reduce(times[..., :trials], axis=-1)
-        )
-        assert dict(found.sizes)["round"] == dict(found.sizes)["repeat"] == 1
-
-
-def test_more_trials_are_never_slower() -> None:
-    """The best so far only falls."""
-    dataset = with_histories()
-    latency = [at_trials(dataset, trials)["latency"].values for trials in range(1, 7)]
-    for before, after in itertools.pairwise(latency):
-        assert (np.nan_to_num(after) <= np.nan_to_num(before, nan=np.inf)).all()
-
-
-def late_starters(late: int, trials: int = 2) -> xr.Dataset:
-    """All runs are complete; so many of the candidate's first shape find nothing in the first trials."""
-    dataset = with_histories()
-    dataset["trial_status"][:] = TrialStatus.OK
-    dataset["trial_status"][0, 1, :late, :trials] = TrialStatus.BUILD_FAILED
-    return dataset
-
-
-def test_a_run_in_which_nothing_ran_has_found_nothing_and_did_not_fail() -> None:
-    """Where none of the first trials ran there is no latency, and the report says after how many trials."""
-    found = at_trials(late_starters(1), 2)
-    assert found["run_status"].values[0, 1, 0] == RunStatus.COMPLETE
-    assert np.isnan(found["latency"].values[0, 1, 0]).all()
-    row = abtune.analyze(found).comparisons[0]
-    side = row.candidate
-    assert (side.n, side.failed, side.found_nothing, side.trials) == (4, 0, 1, 2)
-    assert "async: 1 of 5 runs found nothing within 2 trials. The others are compared." in row.caveats
-
-
-@pytest.mark.parametrize(
-    ("late", "failed", "reason"),
-    [
-        (3, 0, "Most runs of async failed or found nothing within 1 trial: 3 of 5."),
-        (2, 1, "Most runs of async failed or found nothing within 1 trial: 3 of 5."),
-        (5, 0, "There is no timing of async: 5 runs found nothing within 1 trial."),
-        (3, 2, "There is no timing of async: 2 runs failed and 3 runs found nothing within 1 trial."),
-    ],
-)
-def test_a_shape_of_which_most_runs_have_found_nothing_cannot_be_judged(
-    late: int, failed: int, reason: str
-) -> None:
-    """The verdict is invalid as for failed runs, and the reason and the gates tell them apart."""
-    dataset = late_starters(late, 1)
-    dataset["run_status"][0, 1, 5 - failed :] = RunStatus.FAILED
-    analysis = abtune.analyze(at_trials(dataset, 1))
-    row = analysis.comparisons[0]
-    assert (row.verdict, row.reason) == (Verdict.INVALID, reason)
-    assert (row.candidate.failed, row.candidate.found_nothing) == (failed, late)
-    (gate,) = [gate for gate in row.gates if gate.asks.startswith("at most half")]
-    assert gate.asks == "at most half of the runs of a configuration failed or found nothing within 1 trial"
-    assert gate.found.endswith(f"async {late + failed} of 5 runs")
-
-
-def test_a_run_without_a_history_has_not_found_nothing() -> None:
-    """Of a search whose trials were not recorded nothing is known."""
-    dataset = with_histories()
-    dataset["trial_status"][0, 1, 2] = TrialStatus.NOT_RUN
-    row = abtune.analyze(at_trials(dataset, 6)).comparisons[0]
-    assert (row.candidate.failed, row.candidate.found_nothing) == (0, 0)
-    assert "async: 1 complete run without a history of trials, left out." in row.caveats
-
-
-def test_notes_are_of_what_is_compared() -> None:
-    """Neither the clock while winners were timed again nor later trials weaken a report of the first."""
-    dataset = add_variables(with_histories(), throttle_reasons=np.full((2, 2, 5, 1), 4.0))
-    dataset["trial_status"][:] = TrialStatus.OK
-    dataset["trial_status"][0, 1, :, 3:] = TrialStatus.RUN_FAILED
-    words = "held its clock", "trials failed"
-    whole, begun = (" ".join(abtune.analyze(part).caveats) for part in (dataset, at_trials(dataset, 3)))
-    assert all(word in whole for word in words)
-    assert not any(word in begun for word in words)
-
-
-def test_one_trial_is_one() -> None:
-    """After a single trial the definition has no plural."""
-    dataset = with_histories()
-    assert "within its first trial." in abtune.analyze(at_trials(dataset, 1)).definition
-
-
-def test_failed_runs_stay_out() -> None:
-    """The trials of a run that failed are not used, whatever they measured."""
-    dataset = with_histories()
-    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
-    assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
+    best = np.fmin.reduce(times[..., :trials], axis=-1)
+    part = dataset.isel(round=[0], repeat=[0])
+    return add_variables(part, latency=best[..., np.newaxis, np.newaxis])
 
 
 def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
@@ -142,41 +51,6 @@ def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
     found = searches_so_far(dataset)[0, 0]
     assert found[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
     assert not np.isnan(searches_so_far(dataset)[1]).any()
-
-
-def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -> None:
-    """What a search measured of its winner is of all trials; beside the first it would be progress."""
-    histories = with_histories()
-    dataset = add_variables(histories, search_latency=histories["latency"].values[..., 0, 0])
-    assert "search_latency" not in at_trials(dataset, 3)
-
-
-@pytest.mark.parametrize("estimand", ["geometric mean", "median"])
-def test_the_report_says_whose_ratio_it_is(estimand: str) -> None:
-    """The definition names the mean, or the median, that was asked for."""
-    dataset = with_histories()
-    analysis = abtune.analyze(at_trials(dataset, 5), estimand=estimand.replace(" ", "-"))
-    assert analysis.definition.startswith(f"Boost: {estimand} latency of the baseline, divided by")
-
-
-def test_the_report_says_what_it_compares() -> None:
-    """Definition and caveats name the trials, the bias, and searches that ended earlier."""
-    dataset = with_histories()
-    dataset["trial_status"][0, 0, 0, 3:] = TrialStatus.NOT_RUN
-    found = abtune.analyze(at_trials(dataset, 5))
-    assert "within its first 5 trials" in found.definition
-    assert OPTIMISTIC in found.caveats
-    assert "1 search ended before 5 trials and had fewer to choose from." in found.caveats
-
-
-def test_searches_that_are_not_compared_did_not_end_early() -> None:
-    """The note counts neither searches of shapes that were left out nor runs that failed."""
-    dataset = with_histories()
-    dataset["trial_status"][0, 0, :2, 3:] = TrialStatus.NOT_RUN
-    dataset["trial_status"][1, 0, 0, 3:] = TrialStatus.NOT_RUN
-    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
-    analysis = abtune.analyze(at_trials(dataset, 5), shapes=["shape0"])
-    assert "1 search ended before 5 trials and had fewer to choose from." in analysis.caveats
 
 
 def test_the_curve_ends_where_the_compared_searches_do() -> None:
@@ -281,17 +155,10 @@ def test_swapping_the_sides_turns_the_curve_over() -> None:
         assert one.latency_baseline == two.latency_candidate
 
 
-@pytest.mark.parametrize("trials", [0, 7, 1000])
-def test_trials_beyond_the_histories_are_refused(trials: int) -> None:
-    """A number of trials that the histories lack is one line that says how many they have."""
-    with pytest.raises(InputError, match=f"the histories have 1 to 6 trials, not {trials}"):
-        at_trials(with_histories(), trials)
-
-
 def test_datasets_without_histories_are_refused() -> None:
     """Without histories, or with empty ones, there is one line."""
     with pytest.raises(InputError, match="no histories of trials"):
-        at_trials(make_sweep(0.1), 1)
+        boost_curve(abtune.analyze(make_sweep(0.1)))
     empty = with_histories()
     empty["trial_status"][:] = TrialStatus.NOT_RUN
     with pytest.raises(InputError, match="no histories of trials"):
@@ -302,9 +169,8 @@ def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() ->
     """In the pilot, 192 trials give boosts within a percent of the report."""
     dataset = abtune.open_dataset("h200-pilot")
     again = abtune.analyze(dataset)
-    before = abtune.analyze(at_trials(dataset, 192))
-    for one, two in zip(again.comparisons, before.comparisons, strict=True):
-        assert one.boost == pytest.approx(two.boost, abs=0.01)
+    for row, shape in zip(again.comparisons, boost_curve(again).shapes, strict=True):
+        assert shape.points[-1].boost == pytest.approx(row.boost, abs=0.01)
 
 
 @pytest.mark.parametrize("estimand", ["geometric-mean", "median", "best-of:3"])

@@ -12,8 +12,6 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.dataset.schema import TrialStatus
-from abtune.sections.curve.curve import at_trials
 from abtune.sections.noise import Noise, describe_noise
 
 
@@ -27,16 +25,6 @@ def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr
     log = rng.normal(0, search, (shapes, 2, 6, 1, 1)) + rng.normal(0, session, (shapes, 2, 6, 4, 1))
     log = log + rng.normal(0, timing, (shapes, 2, 6, 4, 3))
     return abtune.make_dataset(np.exp(log), shapes=[f"s{at}" for at in range(shapes)], configs=["a", "b"])
-
-
-def test_the_first_trials_are_the_searches_own_times() -> None:
-    """After some trials, the section does not say that the dataset lacks what the searches measured."""
-    status = np.full((1, 2, 5, 4), TrialStatus.OK)
-    times = np.random.default_rng(0).uniform(1e-3, 2e-3, status.shape)
-    dataset = add_variables(make_sweep([0.0], n=5), trial_status=status, trial_latency=times)
-    found = " ".join(noise_of(at_trials(dataset, 2)).caveats)
-    assert "does not say what the searches measured" not in found
-    assert "how optimistic their times are is not known" in found
 
 
 def test_the_sources_are_told_apart() -> None:

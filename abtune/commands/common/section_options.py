@@ -61,7 +61,7 @@ HEADINGS = ("What is judged", "What is shown", "Methods and help")
 _JUDGED, _SHOWN, _METHODS = HEADINGS
 _GROUPS = {
     **dict.fromkeys(("baseline", "candidate", "shapes", "level", "margin", "tolerance"), _JUDGED),
-    **dict.fromkeys(("at_trials", "fail_on", "rng_seed"), _JUDGED),
+    **dict.fromkeys(("fail_on", "rng_seed"), _JUDGED),
     **dict.fromkeys(("format_", "output", "why", "show", "sort", "section"), _SHOWN),
 }
 

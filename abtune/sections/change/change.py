@@ -24,7 +24,7 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.lazy import load
-from abtune.samples import AT_TRIALS, Samples, change_of, extract, extract_both, two_sample
+from abtune.samples import Samples, change_of, extract, extract_both, two_sample
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -380,7 +380,6 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> dict[str, str]:
         "design": design_of(attrs),
         "trials": provenance.trials(dataset) or "",
         **{name: attrs.get(name, "") for name in _RECORDED},
-        "first trials compared": attrs.get(AT_TRIALS, ""),
         **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
         "configurations": listed(sorted(labels_of(dataset, "config"))),
     }

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from abtune.compare.caveats import BEFORE_EXCHANGE, OPTIMISTIC
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
-from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.report.columns import drawn_boosts
@@ -34,7 +32,6 @@ from abtune.report.page import (
     table,
 )
 from abtune.report.scale import Interval, choose_scale
-from abtune.samples import AT_TRIALS
 from abtune.sections.section_registry import Context
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
@@ -43,6 +40,13 @@ from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
 from abtune.text import boost_decimals, count, microseconds, percent_cell
+
+OPTIMISTIC = (
+    "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
+    "configurations look a little faster than they are. The one with the noisier timings gains most, and a "
+    "small boost may be this alone."
+)
+BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +80,6 @@ class Curve:
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
     caveats: tuple[str, ...]
-
-
-def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
-    """Return a dataset whose latencies are the best that each search measured within its first trials."""
-    # Variables of other timings are left out. By the attribute, a run without a trial that worked counts as
-    # one that found nothing.
-    best = best_so_far(dataset)
-    if not 1 <= trials <= best.shape[-1]:
-        raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
-    values = best[..., trials - 1]
-    of_others = [name for name, array in dataset.data_vars.items() if "round" in array.dims]
-    begun = dataset.isel(round=[0], repeat=[0], trial=slice(trials)).drop_vars(
-        [*of_others, "search_latency"], errors="ignore"
-    )
-    return add_variables(begun, latency=values[..., np.newaxis, np.newaxis]).assign_attrs({AT_TRIALS: trials})
 
 
 def boost_curve(analysis: Analysis) -> Curve:
