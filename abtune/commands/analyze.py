@@ -133,8 +133,7 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
         from abtune.sections.raw_timings import section_of_timings
 
         part = restrict(opened, chosen_shapes(options["shapes"], opened))
-        config = str(part["config"].values[0])
-        destination.write(section_of_timings(part, baseline=config, level=options["level"]))
+        destination.write(section_of_timings(part, level=options["level"]))
         return 0
     analyses = _judge(opened, wanted, options)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]

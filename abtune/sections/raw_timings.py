@@ -16,12 +16,10 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.schema import labels_of
-from abtune.report.columns import interval_column
-from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, table
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.samples import complete_timings
 from abtune.sections.section_registry import Context
-from abtune.stats.estimates import from_log, t_interval
-from abtune.stats.time_series import cosine_mean, half_width, independent_worth, mean_difference
+from abtune.stats.time_series import cosine_mean, half_width, independent_worth
 from abtune.stats.two_sample import Floats
 from abtune.text import (
     boost_decimals,
@@ -60,46 +58,21 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
-    """A series against the first one of the baseline, as far as these two processes go."""
-
-    shape: str
-    config: str
-    round: int
-    boost: float  # of geometric means; the interval leaves out what differs between processes
-    low: float
-    high: float
-    boost_of_medians: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """What the single processes of a dataset say."""
 
-    baseline: str
     level: float
     series: tuple[Series, ...]
-    within: tuple[Within, ...]  # all series but the baseline's first, in shapes where it has one
     caveats: tuple[str, ...]
 
 
-def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Timings:
+def describe_timings(dataset: xr.Dataset, *, level: float) -> Timings:
     """Return what the timings of every configuration that was run as one process say."""
     cells = list(_cells(dataset))
     rounds = [each for seeds, timed in cells if seeds == 1 for each in timed]
-    timed = [each for each in rounds if len(each.logs) >= FEWEST]
-    series = tuple(_described(each, level) for each in timed)
-    within = tuple(_within(timed, baseline, level))
-    return Timings(
-        baseline=baseline,
-        level=level,
-        series=series,
-        within=within,
-        caveats=(
-            *_about_processes(series, within, baseline),
-            *_about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(timed)),
-        ),
-    )
+    series = tuple(_described(each, level) for each in rounds if len(each.logs) >= FEWEST)
+    left_out = _about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(series))
+    return Timings(level=level, series=series, caveats=(*_about_processes(series), *left_out))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,27 +149,7 @@ def _about_series(timed: _Timed, freedom: int) -> Iterator[str]:
         )
 
 
-def _within(timed: Sequence[_Timed], baseline: str, level: float) -> Iterator[Within]:
-    """Yield every series against the first of the baseline in its shape."""
-    # Reversed, so that the first round is the one that stays.
-    first = {each.shape: each for each in reversed(timed) if each.config == baseline}
-    for each in timed:
-        against = first.get(each.shape, each)
-        if against is not each:
-            difference = mean_difference(cosine_mean(against.logs), cosine_mean(each.logs))
-            interval = t_interval(difference, level=level)
-            yield Within(
-                shape=each.shape,
-                config=each.config,
-                round=each.round,
-                boost=from_log(float(interval.difference)),
-                low=from_log(float(interval.low)),
-                high=from_log(float(interval.high)),
-                boost_of_medians=from_log(float(np.median(against.logs) - np.median(each.logs))),
-            )
-
-
-def _about_processes(series: Sequence[Series], within: Sequence[Within], baseline: str) -> Iterator[str]:
+def _about_processes(series: Sequence[Series]) -> Iterator[str]:
     if series:
         yield (
             "No verdict follows from one process of each: these timings do not show how much two processes "
@@ -212,11 +165,6 @@ def _about_processes(series: Sequence[Series], within: Sequence[Within], baselin
         yield (
             f"Rounds hint at it: the means of {len(rounds)} rounds of {rounds[0].config} are "
             f"{percent(gap)} apart. Half of an interval within a round is {percent(reach)}, {times}."
-        )
-    if {baseline} < {row.config for row in within}:
-        yield (
-            f"Boosts here are against the first round of {baseline}. Another round would change them by the "
-            "gap between the two. The report itself takes the mean of all rounds."
         )
 
 
@@ -248,21 +196,16 @@ _MEANS = (
     "(equally weighted cosines). slowest: over the median. at: which timing that is. No timing is left out. "
     "Where slow ones pull the mean, the median is steadier."
 )
-_WITHIN = (
-    "How much faster this process was than the process of the baseline, by geometric means and by medians. "
-    "It is no test of the configurations: the interval leaves out what differs between processes."
-)
 
 
 def timings_section(context: Context) -> Section:
     """Return the timings of the shapes of an analysis."""
-    analysis = context.analysis
-    return section_of_timings(analysis.analysed, baseline=analysis.baseline, level=analysis.level)
+    return section_of_timings(context.analysis.analysed, level=context.analysis.level)
 
 
-def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Section:
+def section_of_timings(dataset: xr.Dataset, *, level: float) -> Section:
     """Return the timings of a dataset, which may have a single configuration."""
-    timings = describe_timings(dataset, baseline=baseline, level=level)
+    timings = describe_timings(dataset, level=level)
     return Section(name="timings", page=tuple(_parts(timings)), result=timings)
 
 
@@ -273,10 +216,6 @@ def _parts(timings: Timings) -> Iterator[Part]:
         yield Prose(_WHAT)
         yield _means(timings.series, names)
         yield Prose(_MEANS.format(level=plain_percent(timings.level)), remark=True)
-    if timings.within:
-        yield Heading(f"boost over {timings.baseline}, within these processes only", minor=True)
-        yield _within_table(timings.within, names, timings.level)
-        yield Prose(_WITHIN, remark=True)
     said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
     yield Bullets((*timings.caveats, *said))
 
@@ -288,47 +227,27 @@ class _Names:
         self.several_shapes = len({row.shape for row in series}) > 1
         self._rounds = Counter((row.shape, row.config) for row in series)
 
-    def short(self, row: Series | Within) -> str:
+    def short(self, row: Series) -> str:
         """Return the name of a series among those of its shape."""
         several = self._rounds[row.shape, row.config] > 1
         return f"{row.config}, round {row.round}" if several else row.config
 
-    def full(self, row: Series | Within) -> str:
+    def full(self, row: Series) -> str:
         """Return the name of a series among all."""
         return f"{row.shape}, {self.short(row)}" if self.several_shapes else self.short(row)
 
 
 def _means(rows: Sequence[Series], names: _Names) -> Grid:
-    decimals = boost_decimals(row.half_width for row in rows)
-
-    def either_side(half: float) -> str:
-        return percent_cell(math.expm1(half), decimals, signed=False)
-
-    return _grid(
-        rows,
-        names,
+    decimals, labels = boost_decimals(row.half_width for row in rows), [names.short(row) for row in rows]
+    half = [percent_cell(math.expm1(row.half_width), decimals, signed=False) for row in rows]
+    columns = (
         column("n", [str(row.n) for row in rows], gives_way=5),
         column("mean us", [microseconds(row.mean) for row in rows]),
-        column("+- %", [either_side(row.half_width) for row in rows]),
+        column("+- %", half),
         column("median us", [microseconds(row.median) for row in rows], gives_way=1),
         column("slowest %", [percent_cell(row.slowest, decimals) for row in rows], gives_way=3),
         column("at", [str(row.slowest_at) for row in rows], gives_way=4),
     )
-
-
-def _within_table(rows: Sequence[Within], names: _Names, level: float) -> Grid:
-    decimals = boost_decimals((row.high - row.low) / 2 for row in rows)
-    return _grid(
-        rows,
-        names,
-        column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
-        interval_column([(row.low, row.high) for row in rows], level=level, decimals=decimals),
-        column("of medians", [percent_cell(row.boost_of_medians, decimals) for row in rows], gives_way=2),
-    )
-
-
-def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:
-    labels = [names.short(row) for row in rows]
     if not names.several_shapes:
         return table("configuration", labels, *columns)
     return table(SHAPE, [row.shape for row in rows], column("configuration", labels, kind="word"), *columns)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft
 
-from abtune.stats.estimates import StandardError, quantile
+from abtune.stats.estimates import quantile
 from abtune.stats.two_sample import Floats, sizes
-from abtune.stats.variance import mean_of_known, moments, residuals, welch_freedom
+from abtune.stats.variance import mean_of_known, moments, residuals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +43,6 @@ def cosine_mean(series: Floats) -> MeanEstimate:
 def half_width(estimate: MeanEstimate, *, level: float) -> Floats:
     """Return half of Student's t interval of a mean."""
     return quantile(np.array(float(estimate.freedom)), level) * estimate.error
-
-
-def mean_difference(first: MeanEstimate, second: MeanEstimate) -> StandardError:
-    """Return the difference of the means of two independent series, with Welch's degrees of freedom."""
-    variances = first.error**2, second.error**2
-    return StandardError(
-        difference=first.mean - second.mean,
-        error=np.sqrt(variances[0] + variances[1]),
-        freedom=welch_freedom(*variances, first.freedom + 1, second.freedom + 1),
-    )
 
 
 def independent_worth(series: Floats) -> float:
