@@ -17,6 +17,7 @@ from abtune.errors import InputError
 from abtune.report.page import Grid
 from abtune.sections.curve.curve import (
     OPTIMISTIC,
+    best_so_far,
     boost_curve,
     curve_section,
     searches_so_far,
@@ -39,6 +40,21 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     best = np.fmin.reduce(times[..., :trials], axis=-1)
     part = dataset.isel(round=[0], repeat=[0])
     return add_variables(part, latency=best[..., np.newaxis, np.newaxis])
+
+
+def test_more_trials_are_never_slower() -> None:
+    """The best so far only falls, and is the least of the trials that ran."""
+    dataset = with_histories()
+    best = best_so_far(dataset)
+    assert (np.nan_to_num(best[..., 1:]) <= np.nan_to_num(best[..., :-1], nan=np.inf)).all()
+    np.testing.assert_array_equal(best[..., 2], at_trials(dataset, 3)["latency"].values[..., 0, 0])
+
+
+def test_failed_runs_stay_out() -> None:
+    """The trials of a run that failed are not used, whatever they measured."""
+    dataset = with_histories()
+    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
+    assert np.isnan(best_so_far(dataset)[0, 0, 0]).all()
 
 
 def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
