@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, defaults_of
+from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, CONFIG_FILE, defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.lazy import load
@@ -83,10 +83,10 @@ def cli(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
     elif ctx.invoked_subcommand in COMMANDS_WITH_DEFAULTS:
-        values, source = defaults_of(cli.get_command(ctx, ctx.invoked_subcommand), ctx)
+        values = defaults_of(cli.get_command(ctx, ctx.invoked_subcommand), ctx)
         ctx.default_map = {ctx.invoked_subcommand: values}
-        if source:
-            remark(f"abtune: defaults from {source}")
+        if values:
+            remark(f"abtune: defaults from {CONFIG_FILE}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Defaults from abtune.toml or pyproject.toml: the command line wins, and mistakes are one line."""
+"""Defaults from abtune.toml: the command line wins, and mistakes are one line."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ def settings_of(run: Run, *words: str) -> dict[str, object]:
     return report
 
 
-@pytest.mark.parametrize(
-    ("name", "table"), [("abtune.toml", "analyze"), ("pyproject.toml", "tool.abtune.analyze")]
-)
-def test_a_file_sets_defaults_and_the_command_line_wins(run: Run, name: str, table: str) -> None:
-    Path(name).write_text(f'[{table}]\ntolerance = 10\nci = 90\nshapes = ["M=*"]\n', encoding="utf-8")
+def test_a_file_sets_defaults_and_the_command_line_wins(run: Run) -> None:
+    text = '[analyze]\ntolerance = 10\nci = 90\nshapes = ["M=*"]\n'
+    Path("abtune.toml").write_text(text, encoding="utf-8")
     report = settings_of(run)
     assert (report["tolerance"], report["level"]) == (0.1, 0.9)
     assert len(report["comparisons"]) == 2  # type: ignore[arg-type]
     assert settings_of(run, "--ci", "95")["level"] == 0.95
-    assert run("analyze", "h200-pilot").err == f"abtune: defaults from {name}\n"
+    assert run("analyze", "h200-pilot").err == "abtune: defaults from abtune.toml\n"
 
 
 def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
@@ -43,43 +41,6 @@ def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
     assert "noise" in settings_of(run)
     Path("abtune.toml").write_text("[analyze]\nfail-on = []\n", encoding="utf-8")  # a list may be empty
     assert run("analyze", "h200-pilot").code == 0
-
-
-@pytest.mark.parametrize("text", ["tool = 3  # [tool.abtune", "[tool]\nabtune = 3  # [tool.abtune"])
-def test_a_project_whose_table_is_none_is_one_line(run: Run, text: str) -> None:
-    """A comment alone makes such a file one that is parsed; it was called a defect of abtune."""
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    outcome = run("analyze", "h200-pilot")
-    assert outcome.code == 2
-    assert "is a table, such as [tool.abtune.analyze]" in outcome.err
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["tool.abtune.analyze.ci = 90", "[tool]\nabtune.analyze.ci = 90", "[ tool . abtune.analyze ]\nci = 90"],
-)
-def test_a_table_is_found_however_it_is_written(run: Run, text: str) -> None:
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    assert settings_of(run)["level"] == 0.9
-    Path("pyproject.toml").write_text(text.replace("analyze", "analyse"), encoding="utf-8")
-    assert "[analyse] is no command with defaults" in run("analyze", "h200-pilot").err
-
-
-def test_abtune_toml_comes_before_pyproject(run: Run) -> None:
-    Path("abtune.toml").write_text("[analyze]\nci = 90\n", encoding="utf-8")
-    Path("pyproject.toml").write_text("[tool.abtune.analyze]\nci = 80\n", encoding="utf-8")
-    assert settings_of(run)["level"] == 0.9
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[project]\nname = 'other'\n", "not [ TOML", "[tool.other]\nabtune = 1\n", "abtune [ TOML", "tool = 1"],
-)
-def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
-    """Not even if another tool's part of the file is broken."""
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    outcome = run("analyze", "h200-pilot", "--format", "sentence")
-    assert (outcome.code, outcome.err) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -164,6 +125,6 @@ cores = 2
 def test_a_file_says_what_a_command_line_says() -> None:
     """Every option that a file may set has the value that the command line would give it."""
     Path("abtune.toml").write_text(EVERY_LINE, encoding="utf-8")
-    values, _ = defaults_of(sweep, click.Context(sweep))
+    values = defaults_of(sweep, click.Context(sweep))
     written = sweep.make_context("sweep", [], default_map=values).params
     assert written == sweep.make_context("sweep", list(EVERY_OPTION)).params

@@ -1,4 +1,4 @@
-"""Defaults of options from ``abtune.toml``, or ``[tool.abtune]`` of ``pyproject.toml``, in this folder."""
+"""Defaults of options from ``abtune.toml`` in this folder."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TYPED = {"out", "output", "scheduler", "rpc-tracker", "rpc-key"}
 _MOST_BYTES = 2**20
 
 
-def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, Any], str]:
-    """Return the options of a command that a file sets, by parameter, and the name of the file."""
-    path, tables = _read()
+def defaults_of(command: click.Command, ctx: click.Context) -> dict[str, Any]:
+    """Return the options of a command that the file sets, by parameter."""
+    path, tables = CONFIG_FILE, _tables(Path(CONFIG_FILE))
     for name, table in tables.items():
         if name not in COMMANDS_WITH_DEFAULTS:
             choices = ", ".join(COMMANDS_WITH_DEFAULTS)
@@ -35,35 +35,20 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
         if name in _TYPED:
             raise InputError(f"{path}: {name} of {command.name} has to be typed; take it out of the file")
         values[str(known[name].name)] = _value(f"{path}: {name} of {command.name}", known[name], value)
-    return values, str(path) if values else ""
+    return values
 
 
-def _read() -> tuple[Path, Mapping[str, Any]]:
-    """Return the file and its tables by command; there are none without a file."""
-    path = Path(CONFIG_FILE)
-    if path.is_file():
-        return path, _tables(path)
-    path = Path("pyproject.toml")
-    tables: Any = _tables(path, "[tool.abtune") if path.is_file() else {}
-    for name in ("tool", "abtune"):
-        tables = tables.get(name, {})
-        if not isinstance(tables, Mapping):
-            raise InputError(f"{path}: {name} is a table, such as [tool.abtune.analyze]")
-    return path, tables
-
-
-def _tables(path: Path, head: str = "") -> dict[str, Any]:
+def _tables(path: Path) -> dict[str, Any]:
+    """Return the tables of a file by command; there are none without a file."""
     import tomllib
 
-    text = head
+    if not path.is_file():
+        return {}
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError("it has more than 1 MiB")
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text) if not head or "abtune" in text else {}
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        if head not in text:  # what other tools write may be broken
-            return {}
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
