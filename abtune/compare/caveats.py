@@ -46,6 +46,7 @@ _FEWEST_FOR_OUTLIER = 3
 _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
+_TIMED_ONCE = "Each seed was timed once, so the noise of measuring is unknown."
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
@@ -128,7 +129,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         *_about_skew(sides, settings),
         *_about_failed(sides),
         *_about_neighbours(sides, settings),
-        *_about_measurement(sides),
+        *([] if any((side.floor >= 0).any() for side in sides) else [_TIMED_ONCE]),
         *_about_splits(judged, settings),
     ]
 
@@ -372,11 +373,6 @@ def _about_failed(sides: Sides) -> Iterator[str]:
         f"{runs[other]:,} of {sides[other].config}. If the missing runs are slow, {name} looks faster than "
         "it is. Intervals, verdicts and counts cannot allow for that."
     )
-
-
-def _about_measurement(sides: Sides) -> Iterator[str]:
-    if not any((side.floor >= 0).any() for side in sides):
-        yield "Each seed was timed once, so the noise of measuring is unknown."
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:

@@ -62,17 +62,9 @@ class Settings:
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:
-            raise InputError(
-                f"no interval {shown(self.method)} of the {self._compared}; choose {', '.join(methods)}"
-            )
+            of = f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
+            raise InputError(f"no interval {shown(self.method)} of the {of}; choose {', '.join(methods)}")
         object.__setattr__(self, "method", self.method or methods[0])
-        self._check_together()
-
-    @property
-    def _compared(self) -> str:
-        return f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
-
-    def _check_together(self) -> None:
         object.__setattr__(self, "correction", self.correction or self.difference_test.correction)
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
         if self.correction not in fitting:

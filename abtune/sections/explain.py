@@ -118,7 +118,9 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.estimand))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
-    may_leave_out = _may_leave_out(row, analysis.settings.estimand.fewest_seeds)
+    # With a seed fewer than the fewest, nothing is judged.
+    n, fewest = (row.baseline.n, row.candidate.n), analysis.settings.estimand.fewest_seeds
+    may_leave_out = row.verdict is not Verdict.INVALID and max(n) <= _MOST_SEEDS and not 2 < fewest == min(n)
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),
@@ -197,13 +199,6 @@ def _without_each(analysis: Analysis, sides: Sides, index: int) -> Iterator[With
             if verdict is not analysis.comparisons[index].verdict:
                 seed = int(dataset["seed"].values[number])
                 yield WithoutSeed(config="" if settings.paired else side.config, seed=seed, verdict=verdict)
-
-
-def _may_leave_out(row: Comparison, fewest: int) -> bool:
-    """Return whether seeds of a shape are left out in turn."""
-    n = row.baseline.n, row.candidate.n
-    # With a seed fewer than the fewest, nothing is judged.
-    return row.verdict is not Verdict.INVALID and max(n) <= _MOST_SEEDS and not 2 < fewest == min(n)
 
 
 def _seeds_for_estimate(analysis: Analysis, sides: Sides, index: int) -> int:

@@ -106,22 +106,18 @@ def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[
     parts = {name: logs[chosen] for name, chosen in groups.items()} if len(groups) > 1 else {}
     for name, part in (*parts.items(), (ALL, logs)):
         spread, noise, limit = noise_bound(part, level=level)
-        signed = without_rounding(part)
+        signed, mean = without_rounding(part), student(part, level=level)
         yield Together(
             name=name,
             shapes=len(part),
             faster=int(np.count_nonzero(signed > 0)),
             slower=int(np.count_nonzero(signed < 0)),
-            mean=_as_boost(student(part, level=level)),
+            mean=replace(mean, value=from_log(mean.value), low=from_log(mean.low), high=from_log(mean.high)),
             share=sign(part, level=level),
             spread=spread,
             noise=noise,
             noise_limit=limit,
         )
-
-
-def _as_boost(log: Estimate) -> Estimate:
-    return replace(log, value=from_log(log.value), low=from_log(log.low), high=from_log(log.high))
 
 
 def _caveats(parts: Sequence[Together], level: float) -> Iterator[str]:
