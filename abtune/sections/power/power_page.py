@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
-from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
+from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
@@ -23,7 +23,6 @@ def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Return the page; ``source`` says in words where the noise comes from."""
     each, target = _each(plan), plain_percent(plan.goal.target)
     needed = f"{each} that find a boost with {target} power"
-    shapes = (Heading(f"{needed}, shape by shape", minor=True), _shapes(plan))
     return (
         Heading("power"),
         Prose(_setting(plan, source)),
@@ -31,7 +30,6 @@ def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
         _needs(plan),
         Heading(f"how often a number of {each} finds a boost, in percent", minor=True),
         _reaches(plan),
-        *(shapes if plan.shapes else ()),
         Bullets(tuple(_notes(plan))),
     )
 
@@ -88,18 +86,6 @@ def _reaches(plan: SeedPlan) -> Grid:
     )
 
 
-def _shapes(plan: SeedPlan) -> Grid:
-    rows, boosts = plan.shapes, plan.goal.boosts
-    sides = [(row.baseline,) if plan.goal.paired else (row.baseline, row.candidate) for row in rows]
-    noise = ["/".join(map(spread_percent, spreads)) for spreads in sides]
-    seeds = [
-        column(plain_percent(boost), [_seeds(row.seeds[at]) for row in rows], gives_way=at + 1)
-        for at, boost in enumerate(boosts)
-    ]
-    spread = column("noise %", noise, gives_way=len(boosts) + 1)
-    return table(SHAPE, [row.shape for row in rows], spread, *seeds)
-
-
 def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
     if plan.goal.correlation is not None:
@@ -110,8 +96,6 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         f"Below {plan.fewest} {_each(plan)} no shape can be shown to differ. The plan is for both tests "
         f"that a verdict requires. Its power is right to about {points} percentage points."
     )
-    if plan.shapes:
-        yield "Shape by shape: by the noise of that shape, drawn towards the noise of all shapes."
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
         device = "" if math.isnan(gpu) else f" and at least {gpu:.0f} s on the GPU"

@@ -13,12 +13,11 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
-from abtune.compare.statistics import lent_noise
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, settings
-from abtune.dataset.schema import RunStatus, TrialStatus, is_paired, labels_of
+from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
-from abtune.samples import Samples, Sides, extract_both, two_sample, what_varies
+from abtune.samples import Sides, extract_both, two_sample, what_varies
 from abtune.stats.spread import misled, pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
@@ -92,16 +91,6 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeNeed:
-    """Seeds for each boost of the goal, by the noise of one shape, moderated over the shapes."""
-
-    shape: str
-    baseline: float
-    candidate: float
-    seeds: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedPlan:
     """What a design needs and reaches.
 
@@ -117,8 +106,6 @@ class SeedPlan:
         For each boost: seeds per side and their cost in hours.
     reaches : tuple of Reach
         For each number of seeds: the power for each boost, the smallest boost found, and the cost.
-    shapes : tuple of ShapeNeed
-        Seeds by the noise of each shape; empty if the noise was given.
     cost : RunCost or None
         Of a seed of a shape, both sides.
     caveats : tuple of str
@@ -131,7 +118,6 @@ class SeedPlan:
     fewest: int
     needs: tuple[Need, ...]
     reaches: tuple[Reach, ...]
-    shapes: tuple[ShapeNeed, ...]
     cost: RunCost | None
     caveats: tuple[str, ...]
 
@@ -164,14 +150,13 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
                 "not seen, so more seeds may be needed."
             )
     plan = _plan(noise, goal, cost_of_a_seed(dataset, configs))
-    shapes = tuple(_by_shape(sides, labels_of(dataset, "shape"), goal))
-    return replace(plan, shapes=shapes, caveats=(*caveats, *plan.caveats))
+    return replace(plan, caveats=(*caveats, *plan.caveats))
 
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
     if goal.correlation is not None:
-        both = [np.array(side.spread) for side in sides]
-        spread = float(_of_differences(both[0], both[1], goal.correlation))
+        one, two = (side.spread for side in sides)
+        spread = math.sqrt(one**2 + two**2 - 2 * goal.correlation * one * two)
         sides = [SideNoise(config=DIFFERENCES, spread=spread)]
     # Pairs are planned as their differences against zeros, which have no noise.
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
@@ -201,7 +186,6 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
         ),
         reaches=tuple(map(reach, goal.seeds)),
-        shapes=(),
         cost=cost,
         caveats=tuple(_about_resolution(goal)),
     )
@@ -227,23 +211,6 @@ def _about_skew(runs: Sides) -> Iterator[str]:
             f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
             "also pass a bootstrap-t test, which this plan leaves out, so far fewer boosts are found."
         )
-
-
-def _of_differences(first: Floats, second: Floats, correlation: float) -> Floats:
-    """Return the noise of the differences of pairs, whose runs have these noises and this correlation."""
-    return np.sqrt(first**2 + second**2 - 2 * correlation * first * second)
-
-
-def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:
-    first, second = (lent_noise(side) for side in sides)
-    if goal.correlation is not None:
-        first, second = _of_differences(first, second, goal.correlation), 0 * second
-    boosts = np.array(goal.boosts)[np.newaxis]
-    needed = design.seeds_needed(boosts, (first[:, np.newaxis], second[:, np.newaxis]), goal.requirement)
-    for label, baseline, candidate, seeds in zip(
-        labels, first.tolist(), second.tolist(), needed.tolist(), strict=True
-    ):
-        yield ShapeNeed(shape=label, baseline=baseline, candidate=candidate, seeds=tuple(seeds))
 
 
 def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | None:
