@@ -121,7 +121,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     section : str
         explain, overall, same_schedule, noise, timings, curve or single_run.
     **options : object
-        The options of the section by name, as the command line takes them: ``explain="M=512_N=256_K=640"``.
+        The option of the section by name, as the command line takes it: ``explain="M=512_N=256_K=640"``.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
     kind = SECTIONS[section]
-    known = [kind.name, *(option.name for option in kind.options)]
+    known = [kind.name] * bool(kind.metavar)
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
