@@ -58,17 +58,20 @@ WITHOUT_NOISE: Mapping[str, tuple[Noise, Noise]] = {
 }
 
 
+DESIGNS = ((SHAPES, 10), (SHAPES, 20), (10, 10), (3, 10))  # shapes, seeds of a side
+
+
 def skew_table(reports: int) -> str:
     """Lay out false differences without and with the bootstrap-t test, false equivalences, and finds."""
     rows = []
     for name, pair in PAIRS.items():
         row = [name]
-        for shapes, n in ((SHAPES, 10), (SHAPES, 20), (10, 10)):
+        for shapes, n in DESIGNS:
             rng = np.random.default_rng([31, shapes, n])
             *false, found = np.mean([_report(pair, shapes, n, rng) for _ in range(reports)], axis=0)
             row.append(" / ".join([*(f"{100 * share:.1f}" for share in false), f"{found:.1f}"]))
         rows.append(row)
-    heads = (f"{shapes} shapes, {n}+{n}" for shapes, n in ((SHAPES, 10), (SHAPES, 20), (10, 10)))
+    heads = (f"{shapes} shapes, {n}+{n}" for shapes, n in DESIGNS)
     return table(["noise", *heads], rows)
 
 

@@ -19,7 +19,7 @@ from abtune.samples import Samples, Sides, complete_timings, count_trials, two_s
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.splits import is_exact
-from abtune.stats.spread import misled, skewness_gap
+from abtune.stats.spread import FEWEST_SHAPES, may_be_chance, misled, skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.sign_flips import MOST_COUNTED
@@ -251,15 +251,21 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")
     runs = f"The runs of {skewed.config} are more skewed than {other.config}'s, or skewed and noisier."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
+    errs = (
+        f"Up to 10% of such reports overstate how many shapes are {claims} (simulated, docs/statistics.md). "
+        "If runs fail rarely, up to 41% do."
+    )
     if gap == 0:
         runs = f"In some shapes the runs of {skewed.config} are more skewed, in others {other.config}'s."
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
+    elif may_be_chance(samples):
+        chance = f"Fewer than {FEWEST_SHAPES} shapes do not show whether that is chance."
+        errs = "Up to 23% of such reports find a false difference (simulated, docs/statistics.md)."
+        runs = f"{runs.replace(' are ', ' look ')} {chance}"
+        pairs = f"The differences of the pairs look skewed. {chance}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = must if needs_resamples(settings) else ""
-    yield (
-        f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate "
-        f"how many shapes are {claims} (simulated, docs/statistics.md). If runs fail rarely, up to 41% do."
-    )
+    yield f"{pairs if settings.paired else runs} {asked}{errs}"
 
 
 def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[str]:

@@ -153,7 +153,8 @@ def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
     return np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
 
 
-_FEWEST_SEEDS, _FEWEST_SHAPES = 5, 5
+_FEWEST_SEEDS = 5
+FEWEST_SHAPES = 5
 # A gap counts from this size on, if it is this many standard errors away from zero.
 _GAP, _ERRORS = 0.3, 2.0
 # Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for
@@ -186,7 +187,8 @@ def misled(samples: TwoSample) -> tuple[bool, bool]:
 def skewness_gap(samples: TwoSample) -> float:
     """Return how much more skewed the second side is, mean over shapes; 0 if that is not shown.
 
-    It takes five shapes with five seeds per side. Of pairs, it is minus the skewness of their differences.
+    It takes two shapes with five seeds per side: the resamples of one show no failure that its seeds do not.
+    Of pairs, it is minus the skewness of their differences.
     """
     if samples.paired:
         return _mean_gap(samples, _gaps(samples))
@@ -197,12 +199,18 @@ def skewness_gap(samples: TwoSample) -> float:
     return _mean_gap(samples, _gaps(samples)) if unequal and not found else found
 
 
+def may_be_chance(samples: TwoSample) -> bool:
+    """Return whether too few shapes have a gap to tell it from chance."""
+    return int(np.count_nonzero(~np.isnan(_gaps(samples)))) < FEWEST_SHAPES
+
+
 def _mean_gap(samples: TwoSample, gap: Floats) -> float:
     known = ~np.isnan(gap)
     shapes, mean = int(np.count_nonzero(known)), float(mean_of_known(gap))
-    if shapes < _FEWEST_SHAPES:
+    if shapes < 2:
         return 0.0
-    error = float(gap[known].std(ddof=1)) / math.sqrt(shapes)
+    # Few shapes do not show the standard error of their mean.
+    error = float(gap[known].std(ddof=1)) / math.sqrt(shapes) if shapes >= FEWEST_SHAPES else 0.0
     few = samples.sizes.min(axis=1)[known].sum() < _MANY
     least, errors = (_GAP_OF_FEW, _ERRORS_OF_FEW) if few else (_GAP, _ERRORS)
     return mean if abs(mean) > max(least, errors * error) else 0.0
@@ -218,7 +226,7 @@ def is_skewed_both_ways(samples: TwoSample) -> bool:
     # Whether a side varies at all is no sign of its skewness: searches end at one of a few kernels.
     known = ~np.isnan(gap if samples.paired else skewness(samples.first) + skewness(samples.second))
     shapes, n = int(np.count_nonzero(known)), samples.sizes[known]
-    if shapes < _FEWEST_SHAPES:
+    if shapes < FEWEST_SHAPES:
         return False
     of_normal = 6 * (n - 2) / ((n + 1) * (n + 3))  # variance of the skewness of normal samples
     expected = of_normal[:, 0] if samples.paired else of_normal.sum(axis=1)

@@ -311,6 +311,20 @@ def test_failures_of_one_side_make_few_false_differences(share: float, n: int, n
     assert all(must in " ".join(report.caveats) for report in reports)
 
 
+def test_failures_of_one_side_make_few_false_differences_of_three_shapes() -> None:
+    """Three shapes do not show whether a gap is chance: any gap asks for the test, and a caveat tells."""
+    wrong, without, told = 0, 0, 0
+    for seed in range(40):
+        report = abtune.analyze(failing(1 / 5, 10, seed).isel(shape=slice(3)))
+        rows = report.comparisons
+        wrong += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in rows)
+        without += any(max(row.p_adjusted, row.p_welch_adjusted) <= 0.05 for row in rows)
+        told += any("Fewer than 5 shapes do not show whether" in caveat for caveat in report.caveats)
+    assert wrong <= 4
+    assert without >= 8
+    assert told >= 36
+
+
 def test_skewed_noise_of_another_size_makes_few_false_differences() -> None:
     """Both sides are exponential, one with four times the noise: without the test some 40 % are false."""
     wrong, without = 0, 0
@@ -365,13 +379,13 @@ def test_skewness_is_no_bar_in_the_other_direction() -> None:
 
 
 def test_equal_noise_needs_no_further_test() -> None:
-    """If both sides are skewed alike, or shapes are few, the test is not made."""
+    """If both sides are skewed alike, or there is one shape, the test is not made."""
     rng = np.random.default_rng(5)
     log = rng.exponential(0.1, (29, 2, 10)) - 8
     labels = [f"s{number}" for number in range(29)]
     alike = abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
-    few = failing(1 / 5, 10, seed=1).isel(shape=slice(4))
-    for dataset in (alike, few):
+    lone = failing(1 / 5, 10, seed=1).isel(shape=slice(1))
+    for dataset in (alike, lone):
         assert all(row.p_resampled is None for row in abtune.analyze(dataset).comparisons)
 
 

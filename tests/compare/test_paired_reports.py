@@ -132,10 +132,9 @@ def test_an_incomplete_pair_drops_out_of_every_number() -> None:
     status[0, 1, 3], status[1, 0, 4] = RunStatus.FAILED, RunStatus.MISSING
     holed = abtune.analyze(shared_sweep(log, run_status=status))
     assert [row.n_baseline for row in holed.comparisons] == [11, 11, 12, 12]
-    for at, seed in ((0, 3), (1, 4)):
-        part = np.delete(log[at : at + 1], seed, axis=2)
-        kept = judged(part, correction="none").comparisons[0]
-        row = holed.comparisons[at]
+    without = log.copy()
+    without[0, :, 3], without[1, :, 4] = np.nan, np.nan
+    for row, kept in zip(holed.comparisons, judged(without).comparisons, strict=True):
         for name in ("boost", "p", "p_welch", "p_equivalence"):
             assert getattr(row, name) == pytest.approx(getattr(kept, name))
         for side, other in zip(row.sides, kept.sides, strict=True):

@@ -73,15 +73,30 @@ def test_beside_a_side_whose_seeds_agree_the_skewness_of_the_other_counts() -> N
 
 
 def test_chance_is_no_gap() -> None:
-    """Of sides alike, 1 in 20 has a gap; four shapes never have one."""
+    """Of sides alike, 1 in 20 has a gap; a lone shape never has one."""
     gaps = [
         skewness_gap(TwoSample.without_floor(*(drawn(skewed, 29, 2 * seed + side) for side in (0, 1))))
         for seed in range(200)
         for skewed in (False, True)
     ]
     assert np.mean(np.array(gaps) != 0) < 0.08
-    few = TwoSample.without_floor(drawn(skewed=False, shapes=4, seed=1), drawn(skewed=True, shapes=4, seed=2))
-    assert skewness_gap(few) == 0
+    lone = TwoSample.without_floor(
+        drawn(skewed=False, shapes=1, seed=1), drawn(skewed=True, shapes=1, seed=2)
+    )
+    assert skewness_gap(lone) == 0
+
+
+@pytest.mark.parametrize("shapes", [2, 4])
+def test_of_few_shapes_a_gap_counts_whatever_its_error(shapes: int) -> None:
+    """Two to four shapes do not show the standard error of their mean gap; only its size counts."""
+    for seed in range(20):
+        first, second = (
+            drawn(skewed=False, shapes=shapes, seed=seed),
+            drawn(skewed=True, shapes=shapes, seed=100 + seed),
+        )
+        gap = of_means(first, second).mean()
+        found = skewness_gap(TwoSample.without_floor(first, second))
+        assert found == (pytest.approx(gap) if abs(gap) > 0.15 else 0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
-from abtune.stats.spread import misled, pooled_spread
+from abtune.stats.spread import may_be_chance, misled, pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats
@@ -205,8 +205,10 @@ def _about_resolution(goal: Goal) -> Iterator[str]:
 
 def _about_skew(runs: Sides) -> Iterator[str]:
     """Yield a caveat if a report would ask one more test of a boost, which no plan knows."""
-    faster, _ = misled(two_sample(*runs))
-    if faster:
+    samples = two_sample(*runs)
+    faster, _ = misled(samples)
+    # A pilot of few shapes does not show it.
+    if faster and not may_be_chance(samples):
         yield (
             f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
             "also pass a bootstrap-t test, which this plan leaves out, so far fewer boosts are found."
