@@ -73,7 +73,8 @@ def timer_step(seconds: Floats) -> float:
     digits = np.rint(timings / 10.0**power).astype(np.int64)
     zeros = sum((digits % 10**count == 0).astype(np.int64) for count in range(1, 6))
     step = 10.0 ** np.min(power + zeros)
-    if len(timings) >= _ENOUGH_FOR_STEP:
+    # Beyond the digits of a float, multiples of the step are not whole numbers.
+    if len(timings) >= _ENOUGH_FOR_STEP and timings[-1] < step / np.finfo(np.float64).eps:
         step *= np.gcd.reduce(np.rint(timings / step).astype(np.int64))
     return float(step)
 

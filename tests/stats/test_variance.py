@@ -71,6 +71,13 @@ def test_the_step_of_a_timer_divides_all_timings(micros: list[list[float]], step
     assert timer_step(np.array(micros) * 1e-6) == pytest.approx(step)
 
 
+def test_a_step_beyond_the_digits_of_a_float_is_looked_for_without_a_warning() -> None:
+    """Timings of microseconds beside those of years are no whole multiples of a step."""
+    seconds = np.array([[1.23456e-6, 2.34567e-6, 1.5e-6], [1.1e8, 1.23456e8, 2.2e8]])
+    with np.errstate(all="raise"):
+        assert timer_step(seconds) == pytest.approx(1e-11)
+
+
 def test_rounding_counts_where_it_hides_the_noise() -> None:
     """Half a step of a shape's mean, unless its timings vary by more than half a step."""
     seconds = np.array([[20.0, 20, 21, 20], [20, 22, 21, 19], [40, 40, 40, NAN], [NAN, NAN, NAN, NAN]])
