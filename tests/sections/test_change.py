@@ -411,3 +411,33 @@ def test_datasets_that_cannot_be_compared_are_refused() -> None:
             abtune.compare_datasets(first, other)
     with pytest.raises(InputError, match="second dataset: unknown configuration 'async'"):
         abtune.compare_datasets(first, renamed, candidate="async")
+
+
+def failing_sweep(seed: int, *, shapes: int, failing: bool) -> xr.Dataset:
+    """Return shapes without a mean boost; one search in five of the candidate may be 30 % slower."""
+    rng = np.random.default_rng(seed)
+    log = rng.normal(0, 0.02, (shapes, 2, 10)) - 8
+    if failing:
+        log[:, 1] += np.log(1.3) * ((rng.random((shapes, 10)) < 1 / 5) - 1 / 5)
+    labels = [f"s{number}" for number in range(shapes)]
+    return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
+
+
+@pytest.mark.parametrize(("shapes", "most"), [(29, 2), (3, 3)])
+def test_failures_in_one_dataset_make_few_false_changes(shapes: int, most: int) -> None:
+    """Some shapes do not show the failure that others show: most reports of 29 shapes had a false change."""
+    wrong = 0
+    for seed in range(20):
+        before = failing_sweep(2 * seed, shapes=shapes, failing=False)
+        after = failing_sweep(2 * seed + 1, shapes=shapes, failing=True)
+        found = abtune.compare_datasets(before, after)
+        wrong += any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
+        if shapes == 29:
+            assert any("must also pass a bootstrap-t test" in caveat for caveat in found.caveats)
+    assert wrong <= most
+
+
+def test_failures_in_both_datasets_cancel() -> None:
+    """A candidate that fails alike in both datasets asks for no further test."""
+    both = [failing_sweep(seed, shapes=29, failing=True) for seed in (1, 2)]
+    assert not [caveat for caveat in abtune.compare_datasets(*both).caveats if "bootstrap-t" in caveat]

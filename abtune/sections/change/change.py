@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from os.path import commonprefix
 from typing import Any, TypeAlias
@@ -33,10 +33,18 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
+from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
+from abtune.stats.spread import skewness_gap
 from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import ClusteredVariance, both_variances, half_width, variance_of_both
+from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
+from abtune.stats.variance import (
+    ClusteredVariance,
+    both_variances,
+    half_width,
+    mean_of_known,
+    variance_of_both,
+)
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -221,6 +229,7 @@ def compare_datasets(
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
     log, one_split, variances = _log_change(sides, weight, same_winners=same_winners)
+    samples = _with_each_sign(sides, same_winners=same_winners)
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     return Change(
         quantity="boost" if pairs else "latency",
@@ -228,7 +237,9 @@ def compare_datasets(
         configs_b=configs[1],
         level=level,
         tolerance=tolerance,
-        shapes=tuple(_shape_changes(log, one_split, sides, common, settings)),
+        shapes=tuple(
+            _shape_changes(log, one_split, sides, samples, common, settings, same_winners=same_winners)
+        ),
         overall=_mean(log.difference, variances, usable, level, float(weight @ _rounding(sides))),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
@@ -245,7 +256,7 @@ def compare_datasets(
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
-        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable)),
+        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable, samples)),
     )
 
 
@@ -286,12 +297,17 @@ def _shape_changes(
     log: StandardError,
     one_split: Floats,
     sides: Sequence[Sequence[Samples]],
+    samples: TwoSample,
     labels: Sequence[str],
     settings: Settings,
+    *,
+    same_winners: bool,
 ) -> Iterator[ShapeChange]:
     rounding = _rounding(sides)
     found = t_interval(log, level=settings.level).widened(rounding)
     tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
+    if skewness_gap(samples):
+        tests = replace(tests, pool=_resampled(sides, samples, settings, same_winners=same_winners))
     p = tests.difference_p()
     p_adjusted = holm(p)
     p_unchanged = holm(tests.equivalence_p(margin=math.log1p(settings.tolerance)))
@@ -320,17 +336,44 @@ def _shape_changes(
 
 def _log_change(sides: Sequence[Sequence[Samples]], weight: Floats, *, same_winners: bool) -> _LogChange:
     """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
-    one, two = sides
-    if len(one) == 2 and not same_winners:
+    if len(sides[0]) == 2 and not same_winners:
         return _between_boosts([two_sample(*pair) for pair in sides], weight)
-    if len(one) == 2:
-        samples = two_sample(*map(change_of, one, two))
-    elif same_winners:
-        floor = np.stack([two[0].floor, one[0].floor], axis=1)
-        samples = TwoSample.of_pairs(two[0].value, one[0].value, floor)
-    else:
-        samples = two_sample(two[0], one[0])
+    samples = _with_each_sign(sides, same_winners=same_winners)
     return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
+
+
+def _with_each_sign(sides: Sequence[Sequence[Samples]], *, same_winners: bool) -> TwoSample:
+    """Return what the change adds, and what it subtracts, as two samples of each shape.
+
+    Of two boosts, each side has the deviations of two samples, times the seeds of both over its own: their
+    mean has the variance and the skewness of the sum of both means.
+    """
+    one, two = sides
+    if len(one) == 2 and same_winners:
+        return two_sample(*map(change_of, one, two))
+    if len(one) == 2:
+        a, b = (two_sample(*pair) for pair in sides)
+        return TwoSample.without_floor(_joined(b.first, a.second), _joined(b.second, a.first))
+    if same_winners:
+        floor = np.stack([two[0].floor, one[0].floor], axis=1)
+        return TwoSample.of_pairs(two[0].value, one[0].value, floor)
+    return two_sample(two[0], one[0])
+
+
+def _resampled(
+    sides: Sequence[Sequence[Samples]], samples: TwoSample, settings: Settings, *, same_winners: bool
+) -> PooledT:
+    """Return the distribution of t over the resamples of all shapes."""
+    rng = np.random.default_rng(settings.rng_seed)
+    if len(sides[0]) == 2 and not same_winners:
+        return pool_of_change(*(two_sample(*pair) for pair in sides), rng=rng)
+    return resample_tails(samples, level=settings.level, rng=rng).pool
+
+
+def _joined(*samples: Floats) -> Floats:
+    n = [np.maximum(sizes(values), 1)[:, np.newaxis] for values in samples]
+    rest = [values - mean_of_known(values)[:, np.newaxis] for values in samples]
+    return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
 
 
 def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
@@ -400,7 +443,9 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
             yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
 
 
-def _caveats(shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:
+def _caveats(
+    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, samples: TwoSample
+) -> Iterator[str]:
     """Yield what weakens the comparison; ``shared`` is the number of runs of B that are runs of A."""
     if shared:
         yield (
@@ -409,6 +454,11 @@ def _caveats(shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans) 
         )
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
+    if skewness_gap(samples):
+        yield (
+            "The noise of the change looks skewed, as where searches of one configuration fail in one "
+            "dataset only. Verdicts of changed and unchanged must also pass a bootstrap-t test."
+        )
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:
         yield f"{count(failed, 'failed run')} of the common shapes left out."

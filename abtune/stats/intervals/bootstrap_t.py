@@ -48,7 +48,8 @@ class Resampled:
 
     index: Integers  # rows of the shapes in the samples
     t: Floats  # shape (RESAMPLES, members), in the orientation that the data fix
-    unlimited: Floats  # the same where a resample may have any variance above rounding
+    error: Floats  # of the difference of the means, not over its standard error
+    scale: Floats  # standard errors where a resample may have any variance above rounding
     turn: Floats  # as :func:`orientation` returns it
 
 
@@ -104,8 +105,9 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
         # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
         smears.append(smoothing(side, least)[1])
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
-    t, unlimited = (_over_error(error, np.sqrt(one + two)) for one, two in (limited, own))
-    return Resampled(index=group.index, t=t, unlimited=unlimited, turn=turn)
+    scales = [np.sqrt(one + two) for one, two in (limited, own)]
+    t = _over_error(error, scales[0])
+    return Resampled(index=group.index, t=t, error=error, scale=scales[1], turn=turn)
 
 
 def _over_error(error: Floats, scale: Floats) -> Floats:
@@ -184,10 +186,37 @@ def resample_tails(
         index.append(rest[shapes.index])
         largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
         # In the orientation of the sides as given, because claims are one-sided.
-        steps = _step(np.where(shapes.turn > 0, -shapes.unlimited, shapes.unlimited))
+        unlimited = _over_error(shapes.error, shapes.scale)
+        steps = _step(np.where(shapes.turn > 0, -unlimited, unlimited))
         counts = counts + np.bincount(steps.ravel(), minlength=len(counts))
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
+
+
+def _size(samples: TwoSample) -> float:
+    return float(np.nansum(samples.first**2) + np.nansum(samples.second**2))
+
+
+def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Generator) -> PooledT:
+    """Return the t of the change of a difference between two datasets, over the resamples of all shapes."""
+    # The data fix the order, so exchanged datasets have the mirrored t.
+    if _size(before) > _size(after):
+        return pool_of_change(after, before, rng=rng).mirrored()
+    roots, counts = rng.integers(2**62, size=2), NO_RESAMPLES.counts
+    for start in range(0, len(before), _BLOCK):
+        shape, parts = slice(start, start + _BLOCK), []
+        for samples, root in zip((before, after), roots.tolist(), strict=True):
+            rows = samples.rows(shape)
+            error, scale = np.full((2, RESAMPLES, len(rows)), np.nan)
+            for some in resampled(rows, rng=np.random.default_rng(root)):
+                error[:, some.index] = np.where(some.turn > 0, -some.error, some.error)
+                scale[:, some.index] = some.scale
+            parts.append((error, scale))
+        (one, other), (two, another) = parts
+        t = _over_error(two - one, np.hypot(other, another))
+        t = t[:, ~np.isnan(one + two).any(axis=0)]
+        counts = counts + np.bincount(_step(t).ravel(), minlength=len(counts))
+    return PooledT(counts=counts)
 
 
 def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
