@@ -121,6 +121,7 @@ def test_the_story_in_markdown_and_json(run: Run) -> None:
         False,
         False,
         False,
+        False,
         True,
     ]
     assert story["comparison"]["verdict"] == "not-slower"
