@@ -15,6 +15,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.tables import (
     FIELDS,
     FLOPS,
+    NAMES_FIRST,
     ONLY_QUOTIENTS,
     PER_SECOND,
     SHAPES,
@@ -25,13 +26,18 @@ from abtune.ingest.tables import (
     first_line,
     has_unit,
     have_units,
+    lacks_names,
     listed_columns,
+    may_be_times,
     plainly,
     quotients,
 )
 from abtune.ingest.texts import read_beginning
 from abtune.text import import_command, listed, shell_path, shortened
 
+# What to do with results that no importer reads.
+AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
+_SUMS_UP = f"it has statistics and no single timings; {AS_CSV}"
 # How files that cannot be used begin, as they are or without blanks, and what to do.
 # Bytes that are no UTF-8 stand here as U+FFFD, because the beginning is decoded with replacement.
 _NEARLY = {
@@ -53,6 +59,7 @@ _NEARLY = {
     '{"group_id":': "give the file sample.json of criterion beside it",
     '"Benchmark","Mode","Threads"': "write JSON: -rf json -rff FILE",
     '{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
+    ":::MLLOG": _SUMS_UP,
 }
 # What such files hold somewhere, without blanks.
 _WITHIN = {
@@ -78,15 +85,15 @@ _WITHIN = {
     "|GPUTime|": "write JSON: --json FILE",
     '"commit_hash":': "if it is a result of an older asv: asv update",
     "Current/Best:": "give the file of records that AutoTVM wrote: log_to_file",
+    "MLPerfResultsSummary": _SUMS_UP,
+    "Performancecounterstatsfor": _SUMS_UP,
 }
-_MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*\|", re.M)
+_MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
 # A column that numbers runs or repeats and says nothing about what was timed.
 _NUMBERS_RUNS = re.compile("runs?|reps?|repetitions?|trials?|iterations?|iter|sample|attempt", re.IGNORECASE)
-# What to do with results that no importer reads.
-AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 
 
 def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
@@ -174,7 +181,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
             (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
         if row and len(row) != len(columns):
             return ""
-        return _hint_of_columns(path, columns, row)
+        return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:
         return str(error)
 
@@ -186,10 +193,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return "a line holds one timing; put columns of several seeds below each other, with a column seed"
     is_summary, with_unit = any(map(_STATISTIC.fullmatch, columns)), list(filter(has_unit, row[1:]))
     if is_summary or with_unit:
-        wrong = (
-            "it has statistics and no single timings" if is_summary else f"{with_unit[0]!r} is not a number"
-        )
-        return f"{wrong}; {AS_CSV if is_summary else plainly(with_unit[0])}"
+        return _SUMS_UP if is_summary else f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     times = tuple(PER_SECOND)
     measured = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in measured if have_units([name], times)]
@@ -200,6 +204,15 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         return _hint_of_wide(path, columns, timed=bool(timed))
+    return _hint_of_long(path, columns)
+
+
+def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
+    """Return what to do with a table that may have a line for each timing."""
+    if not any(may_be_times(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
+        return f"it has no column of times; {AS_CSV}"
+    if len(columns) < 3:
+        return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)
     each = f"if it has a line for each timing: {command}, where each NAME is one of"

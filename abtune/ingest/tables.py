@@ -98,7 +98,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     if not any(words) or not fits or is_other or is_rate:
         units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
-        remedy = "rename the column, or name it without a unit and give --unit"
+        remedy = "if its numbers have such a unit, write that so, or name no unit and give --unit"
         raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
     return Heading(name=name, unit=unit)
 
@@ -173,6 +173,7 @@ _QUOTIENT = re.compile(
     r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
+NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
 # The names of a column of times that needs no --columns.
@@ -240,6 +241,21 @@ def time_columns(row: Sequence[str]) -> list[int]:
             if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIME_NAMES:
                 times.append(index)
     return times
+
+
+def lacks_names(row: Sequence[str]) -> bool:
+    """Return whether a first line holds values, not the names of columns; 0.27 may name a configuration."""
+    numbers = [re.fullmatch(r"[0-9]+\.[0-9]*", cell) for cell in row]
+    names = {cell.casefold() for cell in row} & {*SHAPES, *FIELDS}
+    return any(numbers) and not names and not all(numbers[1:])
+
+
+def may_be_times(cell: str) -> bool:
+    """Return whether a heading may be that of times, by its unit or without one."""
+    try:
+        return bool(read_heading(cell, tuple(PER_SECOND)).name)
+    except InputError:
+        return False
 
 
 def have_units(row: Sequence[str], known: Sequence[str]) -> bool:

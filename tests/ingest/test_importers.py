@@ -114,6 +114,22 @@ def test_a_folder_with_both_is_asked_about() -> None:
             'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',
             "says what was timed: abtune import timings file.txt --out",
         ),
+        (
+            "a,old,0,1.5\na,new,0,1.4\n",
+            "its first line holds values; write above it names of",
+        ),
+        ("shape,config,seed,gflops\nx,a,0,9\n", "it has no column of times; write its timings as CSV with"),
+        ("shape,config,time (min)\nx,a,9\n", "it has no column of times; write its timings as CSV with"),
+        ("old,new\n1,2\n", "columns of times need names such as shape,config,time_ms or shape,old (ms),new"),
+        (
+            "# R\n\n| Case | Old (ms) | New (ms) | Change |\n|:-|-:|-:|-:|\n| x | 1 | 2 | - |\n",
+            "take out Change",
+        ),
+        (
+            ':::MLLOG {"key": "result_mean_latency_ns", "value": 1}\n',
+            "statistics and no single timings; write",
+        ),
+        ("Performance counter stats for './a':\n\n 1.2 seconds time elapsed\n", "statistics and no single"),
         ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "headings such as | Shape | old (ms) | new (ms) |, and"),
         ("shape,time (\ufffds)\nx,1\n", "no importer knows this content; it is no text in UTF-8; convert"),
     ],

@@ -382,6 +382,8 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             {},
             "no column shape and no config; give --columns shape=ITS_NAME,config=ITS_NAME, or",
         ),
+        ("a,b,time_us\nx,y,1\n", {}, "dump.txt; the names are a, b"),
+        ("1200000,ns,0.9\n1300000,ns,0.9\n", {}, "holds values; write above it names of columns: shape,"),
         ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape, so --shape LABEL is one too"),
         (
             "shape,config,time_us\nx,a,1\n",

@@ -169,7 +169,7 @@ def test_everything_else_is_refused(cell: str) -> None:
         InputError, match=r"a heading is NAME or NAME \(UNIT\) with UNIT one of s, ms, us, ns, MFLOPS"
     ):
         read_heading(cell, (*UNITS, "%"))
-    with pytest.raises(InputError, match=r"with UNIT one of s, ms, us, ns; rename the column"):
+    with pytest.raises(InputError, match=r"with UNIT one of s, ms, us, ns; if its numbers have such"):
         read_heading(cell, tuple(PER_SECOND))
 
 

@@ -15,6 +15,7 @@ from abtune.ingest.tables import (
     FIELDS,
     LONGEST_CELL,
     MISSING,
+    NAMES_FIRST,
     PER_SECOND,
     SHAPES,
     check_names,
@@ -22,6 +23,7 @@ from abtune.ingest.tables import (
     delimiter_of,
     first_line,
     have_units,
+    lacks_names,
     listed_columns,
     no_unit,
     quotients,
@@ -90,7 +92,12 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
     )
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = () if text.endswith("\n") else ("its last line does not end; if the file was cut, take it out",)
-    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=(*_notes(table), *cut))
+    return Reading(
+        cells=tuple(cells),
+        each_a_process=each_a_process,
+        notes=(*_notes(table), *cut),
+        unused=tuple(table.names[index] for index in table.unused),
+    )
 
 
 def _notes(table: _Table) -> Iterator[str]:
@@ -138,6 +145,8 @@ def _is_wide(text: str, unit: str) -> bool:
 
 
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
+    if lacks_names(row):
+        raise DatasetError(NAMES_FIRST)
     known = {name.casefold(): index for index, name in enumerate(row)}
     if len(known) < len(row):
         raise DatasetError(f"two columns have the same name: {listed_columns(row)}")

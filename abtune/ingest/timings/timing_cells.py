@@ -20,6 +20,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, label_told, recorded_path
+from abtune.ingest.tables import listed_columns
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, listed, shell_path
 
@@ -48,6 +49,7 @@ class Reading:
     cells: tuple[FileCell, ...]
     each_a_process: bool | None = False  # whether a process made each timing; None if only the user knows
     notes: tuple[str, ...] = ()  # what was left out, one line each
+    unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
 
 
 def repeated(where: str, name: str, times: Sequence[float], *, some_failed: bool) -> FileCell:
@@ -124,7 +126,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
     for source, reading in readings.items():
         told = label_told(source, shape)
         _check_told(reading, source, told)
-        named = [_names(cell, source, told) for cell in reading.cells]
+        named = [_names(cell, source, told, reading.unused) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
                 both = "a column seed, so {seed} in --pattern is one too many"
@@ -159,7 +161,7 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
     )
 
 
-def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
+def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) -> tuple[str, str]:
     if cell.name is not None:  # one name, of the shape or of the configuration
         return (cell.name, source.config) if source.config else (given, cell.name)
     needed = (
@@ -169,7 +171,8 @@ def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
     if lacking := {what: option for what, own, told, option in needed if own is None and not told}:
         remedy = f"--columns {','.join(f'{what}=ITS_NAME' for what in lacking)}"
         lacks = f"has no column {' and no '.join(lacking)}"
-        raise DatasetError(f"{source.path}: {lacks}; give {remedy}, or {listed(lacking.values())}")
+        names = f"; the names are {listed_columns(unused)}" * (len(unused) >= len(lacking))
+        raise DatasetError(f"{source.path}: {lacks}; give {remedy}, or {listed(lacking.values())}{names}")
     for what, own, told, option in needed:
         if own is not None and told:
             raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
