@@ -39,6 +39,7 @@ case "$*" in *--paginate*) printf "$OLD" ;; *) cp abtune-report/comment.md sent.
 """,
 }
 EVENT = {"github.token": "t", "github.repository": "me/it", "github.event.number": "7"}
+EVENT["steps.report.outputs.sentence"] = "new is faster."
 
 
 @pytest.fixture
@@ -208,3 +209,13 @@ def test_there_is_one_comment(programs: Path, old: str, call: str) -> None:
     assert asked.startswith("api --paginate repos/me/it/issues/7/comments --jq ")
     assert sent == f"api --silent {call} --field body=@abtune-report/comment.md"
     assert Path("sent.md").read_text() == "<!-- abtune -->\n## Report\n"
+
+
+def test_a_long_report_is_not_refused_as_a_comment(programs: Path) -> None:
+    """GitHub takes 65,536 characters; of more, the comment has the sentence alone."""
+    Path("abtune-report").mkdir()
+    Path("abtune-report/report.md").write_text("| row |\n" * 10_000)
+    done = perform(STEPS["comment"], programs, OLD="")
+    assert done.returncode == 0, done.stderr
+    sent = Path("sent.md").read_text()
+    assert sent == "<!-- abtune -->\nnew is faster.\n\nThe summary of the run has the whole report.\n"

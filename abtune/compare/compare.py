@@ -175,6 +175,7 @@ def _check_seeds(analysis: Analysis) -> None:
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
     """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
+    configurations(dataset, settings.baseline, settings.candidate)  # settings may have been replaced
     looks = recorded_looks(dataset, level=settings.level)
     if looks:
         return replace(compare_at_looks(dataset, looks, settings, _compare_once), dataset=dataset)

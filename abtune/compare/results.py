@@ -289,7 +289,8 @@ class Analysis:
     Attributes
     ----------
     settings : Settings
-        How it was made. ``compare(dataset, replace(settings, margin=0.05))`` judges again.
+        How it was made. :func:`abtune.compare.compare.compare` judges a dataset with other settings, such as
+        ``replace(settings, margin=0.05)``.
     interval_method, test_method, correction : str
         What was computed, in words.
     definition : str

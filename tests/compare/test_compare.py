@@ -46,6 +46,16 @@ def test_an_analysis_that_is_judged_again_keeps_its_dataset() -> None:
     assert abtune.describe(again, "noise").pooled[0].search > 0
 
 
+@pytest.mark.parametrize(
+    ("candidate", "said"), [("new", "unknown configuration 'new'"), ("mainline", "are both 'mainline'")]
+)
+def test_replaced_settings_name_two_configurations(candidate: str, said: str) -> None:
+    """A configuration is not compared with itself, nor looked for in vain."""
+    analysis = abtune.analyze(make_sweep([0.1], n=5))
+    with pytest.raises(InputError, match=said):
+        compare(analysis.dataset, replace(analysis.settings, candidate=candidate))
+
+
 def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
     """The first is the baseline; naming one side leaves the other to the first that remains."""
     dataset = make_dataset(np.ones((1, 3, 2)), shapes=["s"], configs=["a", "b", "c"])
