@@ -12,7 +12,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from enum import EnumType
 from pathlib import Path
 from types import UnionType
@@ -24,7 +24,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.files import replacing
 from abtune.measure.plan.records import History, Rounds, RunRecord
-from abtune.text import shortened
+from abtune.text import listed, shortened
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -109,7 +109,11 @@ def from_json(kind: Any, content: Any, name: str = "") -> Any:
         return kind(content)
     if hasattr(kind, "__dataclass_fields__"):
         kinds = _kinds(kind)
-        # The type itself refuses a name that it does not know.
+        if unknown := sorted(content.keys() - kinds.keys()):
+            raise ValueError(f"unknown field {shortened(unknown[0])}")
+        required = [each.name for each in fields(kind) if each.default is each.default_factory is MISSING]
+        if lacking := [field for field in required if field not in content]:
+            raise ValueError(f"it lacks {listed(lacking[:3])}")
         return kind(**{key: from_json(kinds.get(key, Any), value, key) for key, value in content.items()})
     if isinstance(kind, UnionType):  # of a type and None
         return None if content is None else from_json(get_args(kind)[0], content, name)

@@ -76,6 +76,11 @@ class Store:
         known = self.identity()
         if known is None:  # nothing was done yet, so settings may still change
             return
+        if known.get("format") != FORMAT:
+            raise StoreError(
+                f"{self.dataset} was begun by another version of abtune; go on with that version, or give "
+                "another --out"
+            )
         self._require_own_dataset()
         shared = bool(known["settings"].get("exchanged"))
         if shared != plan.settings.is_shared:

@@ -114,6 +114,7 @@ def one_line(error: BaseException) -> str:
     # A path in the message may be no Unicode, which no dataset can hold.
     texts = str(error).replace("\0", "").encode(errors="replace").decode().splitlines()
     lines = [line.strip() for line in texts if line.strip()]
-    # TVM puts the native stack first. A linker that failed is quoted with its command line last.
-    lines = [line for line in lines if not line.startswith("Command line:")] or lines
+    # TVM puts the native stack first. Behind the reason, GCC says that it ends, and TVM how it was called.
+    behind = ("compilation terminated", "Command line:")
+    lines = [line for line in lines if not line.startswith(behind)] or lines
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

@@ -55,6 +55,15 @@ def test_other_settings_are_refused_by_name(kept: Store, changes: dict[str, obje
     assert (kept.folder / "sweep.json").read_bytes() == before
 
 
+def test_files_of_another_version_are_refused_as_such(kept: Store, plan: Plan) -> None:
+    """No option could repeat the format of the files."""
+    content = json.loads(kept.description.read_text("utf-8"))
+    content["identity"]["format"] = 99
+    kept.description.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(StoreError, match="begun by another version of abtune; go on with that version"):
+        kept.check(plan)
+
+
 def test_runs_of_unknown_settings_are_refused(kept: Store) -> None:
     """Without description and dataset the settings of the runs are lost, so the sweep is refused."""
     (kept.folder / "sweep.json").unlink()

@@ -244,7 +244,7 @@ def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Pl
         ({"status": RunStatus.MISSING, "winner": []}, "status MISSING and its winner do not go together"),
         ({"started": "yesterday"}, "yesterday"),
         ({"host": 5}, "host: 5"),
-        ({"more": 5}, "unexpected keyword argument 'more'"),
+        ({"more": 5}, "(unknown field more); remove it"),
     ],
 )
 def test_a_damaged_run_in_valid_json_is_one_line(kept: Store, changes: dict[str, object], said: str) -> None:
@@ -255,6 +255,14 @@ def test_a_damaged_run_in_valid_json_is_one_line(kept: Store, changes: dict[str,
         kept.records()
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
+def test_a_run_without_values_says_which(kept: Store) -> None:
+    """The line names what is missing, in words of the file."""
+    (path,) = kept.folder.glob("runs/*")
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"cannot be read \(it lacks shape, config and seed\); remove it"):
+        kept.records()
 
 
 def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:

@@ -65,6 +65,12 @@ def test_a_compiler_s_nul_is_not_said(message: str, said: str) -> None:
     assert one_line(RuntimeError(message)) == said
 
 
+def test_the_reason_of_a_linker_is_said() -> None:
+    """GCC ends with a line that says nothing, and TVM with the command line."""
+    message = "Failed:\nld: cannot find -lx\ncompilation terminated.\n\nCommand line: g++ -o x.so\n"
+    assert one_line(RuntimeError(message)) == "RuntimeError: ld: cannot find -lx"
+
+
 def test_a_module_is_imported_once(fork_server: ForkServer) -> None:
     """All children are copies of one process, each with its own variables."""
     children = [ChildProcess(fork_server, {"FAULTY": str(number)}) for number in range(3)]
