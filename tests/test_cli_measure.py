@@ -134,7 +134,7 @@ def test_more_seeds_do_not_hide_where_the_runs_came_from(run: Run, swept: Path) 
         (["--out", "absent/x.nc"], "there is no folder absent"),
         (
             ["--out", "later.nc", "--target", "cuda"],
-            "tuned for llvm; give a --target of kind llvm",
+            "on a machine with a device for llvm, or give its --target",
         ),
         (["--out", "later.nc", "--rpc-key", "board"], "--rpc-tracker and --rpc-key go together"),
         (["--out", "later.nc", "--rounds", "0"], "0 is not in the range"),

@@ -347,8 +347,9 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         unit, far = settings.unit, "faster" if settings.estimand.searches > 1 else "slower"
+        chance = f"{'an' if percent(unseen).startswith(('8', '11')) else 'a'} {percent(unseen)} chance"
         yield (
-            f"If 1 {unit} in 10 is far {far}, there is a {percent(unseen)} chance that {fewest} {unit}s show "
+            f"If 1 {unit} in 10 is far {far}, there is {chance} that {fewest} {unit}s show "
             f"none. Intervals cannot allow for what no {unit} shows."
         )
 

@@ -255,6 +255,8 @@ def test_rare_failures_are_mentioned_until_they_would_show() -> None:
     """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
     notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)
     assert "If 1 seed in 10 is far slower, there is a 35% chance that 10 seeds show none." in notes
+    two = " ".join(abtune.analyze(make_sweep(0.1, n=2)).caveats)
+    assert "there is an 81% chance that 2 seeds show none." in two
     assert "seeds miss it" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
 
 

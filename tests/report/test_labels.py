@@ -48,7 +48,7 @@ def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
     """What the convolutions share is said of those with a field that no matrix product has."""
     mixed = [CONV2D[0], "M=512_N=256_K=640", CONV2D[3]]
     labels = fit_labels(mixed, 37)
-    assert labels.shared == "all with H have N=1 DIL=1"
+    assert labels.shared == "all shapes with H have N=1 DIL=1"
     assert [line for (line,) in labels.lines] == [
         "H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",
         "M=512_N=256_K=640",

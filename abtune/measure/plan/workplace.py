@@ -98,4 +98,6 @@ def require_kind(facts: TargetFacts, target: str) -> None:
     except (ValueError, LookupError, TypeError):
         raise TargetError(f"{target!r} is no target; give a dataset that abtune sweep made") from None
     if tuned_for != facts.kind:
-        raise TargetError(f"these winners were tuned for {tuned_for}; give a --target of kind {tuned_for}")
+        here = f"this target is of kind {facts.kind}"
+        remedy = f"measure them on a machine with a device for {tuned_for}, or give its --target"
+        raise TargetError(f"these winners were tuned for {tuned_for}, and {here}; {remedy}")

@@ -92,7 +92,7 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
             # Fields that only some labels share are told by a field that no other label has.
             others = {name for other in places if other != names for name in other}
             own = [name for name in (field.rpartition("=")[0] for field in kept[0]) if name not in others]
-            shared, kept = (f"all with {own[0]} have {shared}", kept) if own else ("", rows)
+            shared, kept = (f"all shapes with {own[0]} have {shared}", kept) if own else ("", rows)
         forms.append(_Form(members=tuple(members), rows=kept, shared=shared, alone=alone))
     return forms
 
