@@ -219,6 +219,29 @@ def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
     assert done.stderr == f"abtune: cannot write the standard output: {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of the system")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_fills_up_is_one_line(sweep: str, unbuffered: str) -> None:
+    """Half a report is no success, also where PYTHONUNBUFFERED makes Python overlook what did not fit."""
+    script = (
+        "import resource, sys\n"
+        "from abtune.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        "sys.exit(main(['analyze']))\n"
+    )
+    with Path("report.txt").open("w") as report:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            stdout=report,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.stderr == f"abtune: cannot write the standard output: {os.strerror(errno.EFBIG)}\n"
+    assert done.returncode == 2
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
 @pytest.mark.parametrize("output", ["2>/dev/full", "2>&1 | true"])
 @pytest.mark.parametrize(

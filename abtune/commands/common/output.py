@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
 import sys
 import time
@@ -33,9 +34,15 @@ def emit(text: str) -> None:
     # Names come from datasets. A character that the stream cannot encode is written as an escape.
     stream = sys.stdout
     encoding = stream.encoding or "utf-8"
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        stream.flush()
+        if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+            # With PYTHONUNBUFFERED a stream forgets what did not fit on a disk that fills up.
+            with open(stream.fileno(), "w", encoding=encoding, closefd=False) as whole:
+                whole.write(text)
+        else:
+            stream.write(text)
+            stream.flush()
     except BrokenPipeError:
         abandon(stream)
     except OSError as error:
