@@ -128,6 +128,8 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
     if kind == "U" and not all(isinstance(label, str) for label in labels):
         other = next(label for label in labels if not isinstance(label, str))
         raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
+    if "" in labels:
+        raise DatasetError(f"coordinate {name!r} has an empty label; name it")
     repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
     if repeated:
         again = f"coordinate {name!r} lists {shortened(repr(repeated[0]))} more than once"
@@ -152,18 +154,21 @@ def _validate_version(dataset: xr.Dataset) -> None:
     if version is None:
         remedy = "abtune.make_dataset builds one from an array of timings, in Python"
         raise DatasetError(f"not an abtune dataset: attribute 'schema_version' is missing; {remedy}")
-    if not isinstance(version, int | np.integer) or version < 1:
+    # Programs such as Matlab write every number as a float.
+    if not isinstance(version, int | float | np.integer | np.floating) or not version >= 1 or version % 1:
         found = shortened(repr(version))
         raise DatasetError(f"attribute 'schema_version' is {found}; this abtune reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         newer = f"newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
-        raise DatasetError(f"schema version {version} is {newer}")
+        raise DatasetError(f"schema version {version:.0f} is {newer}")
 
 
 def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
     if values.dims != variable.dims:
         added = set(values.dims) - set(variable.dims)
         hint = _OF_CONCAT if added and added <= set(COORDINATES) else _OF_DIMENSIONS
+        if sorted(values.dims, key=str) == sorted(variable.dims):
+            hint = f"; reorder them: dataset.transpose({', '.join(map(repr, variable.dims))}, ...)"
         raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{hint}")
     # Text is an array of objects, of fixed width (U), or of NumPy's StringDType (T).
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]

@@ -95,6 +95,18 @@ def test_repeated_labels_are_refused() -> None:
         abtune.make_dataset(np.ones((2, 1, 1)), shapes=["a", "a"], configs=["b"])
 
 
+@pytest.mark.parametrize("name", ["shape", "config"])
+def test_empty_labels_are_refused(name: str) -> None:
+    """A report would speak of nothing."""
+    with pytest.raises(DatasetError, match=f"coordinate '{name}' has an empty label; name it"):
+        abtune.make_dataset(np.ones((1, 1, 1)), **{"shapes": ["a"], "configs": ["b"], f"{name}s": [""]})
+
+
+def test_a_version_may_be_a_float(small: xr.Dataset) -> None:
+    """Matlab and others write every number so."""
+    validate(small.assign_attrs(schema_version=np.float64(SCHEMA_VERSION)))
+
+
 @pytest.mark.parametrize("name", [name for name, variable in VARIABLES.items() if variable.required])
 def test_missing_variables_are_named(small: xr.Dataset, name: str) -> None:
     """A dataset without a variable that analysis needs is refused by its name."""
@@ -116,6 +128,8 @@ def test_missing_coordinates_are_named(small: xr.Dataset, name: str) -> None:
         (SCHEMA_VERSION + 1, "newer than this abtune"),
         ("one", "'schema_version' is 'one'"),
         (0, "'schema_version' is 0"),
+        (1.5, "'schema_version' is 1.5"),
+        (np.nan, "'schema_version' is nan"),
     ],
 )
 def test_other_versions_are_refused(small: xr.Dataset, version: object, message: str) -> None:
@@ -133,6 +147,10 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
     [
         (
             lambda data: data.assign(latency=data["latency"].transpose()),
+            "'latency' has dimensions .*; reorder them: dataset.transpose\\('shape', 'config', 'seed'",
+        ),
+        (
+            lambda data: data.isel(shape=0),
             "'latency' has dimensions .*; select by lists",
         ),
         (lambda data: data.assign(latency=data["latency"].astype(str)), "which is not of kind 'f'"),
