@@ -218,6 +218,10 @@ def test_the_importer_is_found_by_content(
             ["log.txt"],
             "log.txt: a tuning log does not say its configuration: abtune import --run NAME=log",
         ),
+        (
+            ["logs", "--pattern", "log-{seed}.txt"],
+            "a tuning log does not say its configuration; write {config} where --pattern has it, or give",
+        ),
         (["data/tvm14009-rtx3080.md", "--columns", "time=x"], "No such option"),
         (["data/tvm14009-rtx3080.md", "--unit", "minutes"], "'minutes' is not one of 's', 'ms'"),
         (

@@ -187,7 +187,11 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     if files and importer.inputs is Inputs.RUNS:
         command = import_command(Path(files[0]), run=True)
         raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
-    sources = _sources(files, given.get("runs", ()), given.get("pattern", ""))
+    pattern = given.get("pattern", "")
+    if pattern and "{config}" not in pattern and importer.inputs is Inputs.RUNS:
+        remedy = "write {config} where --pattern has it, or give --run NAME=PATH"
+        raise InputError(f"{importer.kind} does not say its configuration; {remedy}")
+    sources = _sources(files, given.get("runs", ()), pattern)
     values = {option.name: given[_destination(option)] or "" for option in importer.options}
     values |= {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
     imported = run_importer(importer, sources, values)

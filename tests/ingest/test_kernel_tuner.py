@@ -42,8 +42,8 @@ def test_a_file_is_a_search() -> None:
     assert found["trial_latency"].values.tolist() == times
     assert found["latency"].item() == min(times)
     assert imported.notes[0] == "each file is one seed: 2 of old, 2 of new"
-    by_path = read(find_matching(f"{FOLDER.parent}/{{shape}}/new-{{seed}}.json"), shape="")
-    assert by_path.dataset["shape"].values.tolist() == ["kernel_tuner"]
+    by_path = read(find_matching(f"{FOLDER.parent}/kernel_{{shape}}/{{config}}-2.json"), shape="")
+    assert by_path.dataset["shape"].values.tolist() == ["tuner"]
 
 
 def test_what_describes_the_search_may_come_first(tmp_path: Path) -> None:
