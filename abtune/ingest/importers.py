@@ -149,6 +149,8 @@ def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
     have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
     lack = "get no verdict" if configs == 2 else "get no verdict on those that they lack"
     note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}"
+    if not number and configs == 2:
+        note = "no shape has both configurations, so none gets a verdict; give each one name in both"
     # go test ends a name in the number of cores.
     if importer == "go-bench" and len({re.sub(r"-\d+$", "", label) for label in shapes}) < len(shapes):
         note += "; give go test the same -cpu, because a name such as X-8 ends in the number of cores"
