@@ -122,7 +122,8 @@ def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
 def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
     fewest = quantity.fewest_seeds
     lone = row.baseline.n == row.candidate.n == 1
-    for side in row.sides:
+    # The first gate that fails is the reason, so a side without a timing goes before one with a single run.
+    for side in sorted(row.sides, key=lambda side: side.n > 0):
         none = f"There is no timing of {side.config}{_fate(side)}."
         few = f"One run of {side.config} does not show how much its runs vary."
         if quantity.searches > 1:

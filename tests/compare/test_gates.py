@@ -163,6 +163,7 @@ def test_verdict_and_reason(
             "There is no timing of mainline: 1 run failed and 9 complete runs have none yet.",
         ),
         ({}, {"n": 1}, "One run of async does not show how much its runs vary."),
+        ({"n": 1}, {"n": 0, "failed": 1}, "There is no timing of async: 1 run failed."),
         ({"n": 4, "failed": 6}, {}, "Most runs of mainline failed: 6 of 10."),
     ],
 )
