@@ -260,7 +260,10 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     elif may_be_chance(samples):
         chance = f"Fewer than {FEWEST_SHAPES} shapes do not show whether that is chance."
-        errs = "Up to 23% of such reports find a false difference (simulated, docs/statistics.md)."
+        errs = (
+            "If some runs are far slower, up to 23% of reports find a false difference (simulated, "
+            "docs/statistics.md)."
+        )
         runs = f"{runs.replace(' are ', ' look ')} {chance}"
         pairs = f"The differences of the pairs look skewed. {chance}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
@@ -347,7 +350,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         unit, far = settings.unit, "faster" if settings.estimand.searches > 1 else "slower"
-        chance = f"{'an' if percent(unseen).startswith(('8', '11')) else 'a'} {percent(unseen)} chance"
+        chance = f"{'an' if percent(unseen).startswith(('8', '11', '18')) else 'a'} {percent(unseen)} chance"
         yield (
             f"If 1 {unit} in 10 is far {far}, there is {chance} that {fewest} {unit}s show "
             f"none. Intervals cannot allow for what no {unit} shows."

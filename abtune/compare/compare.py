@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import permutations
@@ -267,7 +268,7 @@ def _evidence(
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
-        p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
+        p: Any = {name: _number(every, index) for name, every in tests.items()}
         boost = from_log(interval.difference[index])
         if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
             boost = baseline.latency / candidate.latency - 1
@@ -300,6 +301,13 @@ def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[s
     for weakness, configs in names.items():
         yield f"{listed(configs)}: {weakness}"
     yield from caveats.of_methods(statistics.interval, statistics.welch, index, paired=sides[0].paired)
+
+
+def _number(values: Floats | None, index: int) -> float | None:
+    """Return a number of a shape, as the one NaN that equals itself if it is unknown."""
+    if values is None:
+        return None
+    return math.nan if math.isnan(values[index]) else float(values[index])
 
 
 def _side(samples: Samples, index: int) -> Side:

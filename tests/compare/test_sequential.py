@@ -83,7 +83,7 @@ def test_looks_at_pairs_speak_of_pairs() -> None:
     pairs = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1).assign_attrs(design="shared")
     found = abtune.analyze(with_looks(pairs, ["shape1"]))
     assert [row.reason.split(",")[0] for row in found.comparisons] == ["After 10 pairs", "After 5 pairs"]
-    told = [caveat for caveat in found.caveats if " look" in caveat or "promise" in caveat]
+    told = [caveat for caveat in found.caveats if "Looks" in caveat or "promise" in caveat]
     assert told[0].startswith("Pairs were added until a shape was settled. Looks at 5, 10 and 20 pairs ")
     assert told[1].startswith("Shapes without promise got no more pairs: 1 shape after 5 ")
 
