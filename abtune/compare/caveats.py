@@ -345,7 +345,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     if fewest < FEWEST_PAIRS and shapes > 1 and not settings.paired:
         yield (
             f"{fewest} seeds do not show whether noise has two modes or neighbouring seeds are alike. If so, "
-            "far more than 5% of reports count too many shapes as faster, slower or not slower."
+            "far more than 5% of reports have a false equivalence, or bounds and counts that do not hold."
         )
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
