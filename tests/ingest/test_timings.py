@@ -151,6 +151,15 @@ def test_a_cell_without_a_time_is_said(tmp_path: Path) -> None:
     assert imported.notes[-1] == f"{path}: {said}"
 
 
+def test_a_column_without_any_time_is_named(tmp_path: Path) -> None:
+    """Its configuration is not in the dataset, and nobody should look for it there."""
+    path = tmp_path / "dump.csv"
+    path.write_text("shape,old_ms,new_ms\nx,1,\ny,2,\n", encoding="utf-8")
+    imported = read(path)
+    assert imported.dataset["config"].values.tolist() == ["old"]
+    assert imported.notes[-1] == f"{path}: configurations without any time: new"
+
+
 @pytest.mark.parametrize("line", ["x,a,1,,", "x,a,1,nan,", "x,a,1,,us"])
 def test_a_run_without_a_time_has_no_unit(tmp_path: Path, line: str) -> None:
     """It has failed where a column has the units, too; a time still needs its unit."""

@@ -122,6 +122,9 @@ def _notes(table: _Table) -> Iterator[str]:
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
+    timed = {config for _, config, _ in table.timings}
+    if empty := [shortened(name) for name in table.configs.values() if name not in timed]:
+        yield f"configurations without any time: {', '.join(empty)}"
 
 
 def has_times(text: str) -> bool:
