@@ -194,6 +194,9 @@ def test_the_same_kernels_are_said_in_one_sentence() -> None:
     assert said == f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
     assert not any(isinstance(part, Grid) for part in page)
     assert any(isinstance(part, Grid) for part in same_schedule_page(described([[SAME] * 3], [[FIT] * 3])))
+    alike = abtune.analyze(with_transfers(sweep(1), [[SAME] * 3], [[SAME] * 3]))
+    with pytest.raises(InputError, match="no schedule gives mainline and async two different kernels"):
+        alike.plot("same-schedule")
 
 
 def test_only_evidence_against_the_bias_counts() -> None:

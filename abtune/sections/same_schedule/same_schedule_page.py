@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abtune.compare.results import Analysis
+from abtune.errors import InputError
 from abtune.report.columns import shape_interval
 from abtune.report.figures.forest import draw_row, draw_sides, name_sides
 from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
@@ -177,11 +178,12 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
     }
     best = {row.shape: row.best.boost for row in found.shapes}
     every = [boost for values in schedules.values() for side in values for boost in side.tolist()]
+    if not every:
+        raise InputError(f"no schedule gives {names[0]} and {names[1]} two different kernels to draw")
     drawn = list(map(shape_interval, analysis.comparisons))
     scale = drawable(choose_scale(drawn, margin=0.0, further=[*every, *best.values()]))
-    kernels = ", the same kernels" if found.one_kernel else ""
     notes = (
-        f"boost of {names[1]} over {names[0]} on each schedule{kernels} (%)",
+        f"boost of {names[1]} over {names[0]} on each schedule (%)",
         f"line: boost of the searches with its {plain_percent(found.level)} interval",
         "thin line: interval of all shapes at once",
         "star: best known kernels of both",
