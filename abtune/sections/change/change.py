@@ -228,8 +228,11 @@ def compare_datasets(
     ]
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
-    log, one_split, variances = _log_change(sides, weight, same_winners=same_winners)
     samples = _with_each_sign(sides, same_winners=same_winners)
+    log, one_split, variances = _log_change(sides, samples, weight, same_winners=same_winners)
+    tests = OneSided(estimate=log, one_split=one_split, rounding=_rounding(sides))
+    if is_skewed := skewness_gap(samples) != 0:
+        tests = replace(tests, pool=_resampled(sides, samples, settings, same_winners=same_winners))
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     return Change(
         quantity="boost" if pairs else "latency",
@@ -237,10 +240,8 @@ def compare_datasets(
         configs_b=configs[1],
         level=level,
         tolerance=tolerance,
-        shapes=tuple(
-            _shape_changes(log, one_split, sides, samples, common, settings, same_winners=same_winners)
-        ),
-        overall=_mean(log.difference, variances, usable, level, float(weight @ _rounding(sides))),
+        shapes=tuple(_shape_changes(tests, sides, common, settings)),
+        overall=_mean(log.difference, variances, usable, level, float(weight @ tests.rounding)),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
@@ -256,7 +257,7 @@ def compare_datasets(
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
-        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable, samples)),
+        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable, is_skewed=is_skewed)),
     )
 
 
@@ -294,20 +295,9 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
 
 
 def _shape_changes(
-    log: StandardError,
-    one_split: Floats,
-    sides: Sequence[Sequence[Samples]],
-    samples: TwoSample,
-    labels: Sequence[str],
-    settings: Settings,
-    *,
-    same_winners: bool,
+    tests: OneSided, sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
 ) -> Iterator[ShapeChange]:
-    rounding = _rounding(sides)
-    found = t_interval(log, level=settings.level).widened(rounding)
-    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
-    if skewness_gap(samples):
-        tests = replace(tests, pool=_resampled(sides, samples, settings, same_winners=same_winners))
+    found = t_interval(tests.estimate, level=settings.level).widened(tests.rounding)
     p = tests.difference_p()
     p_adjusted = holm(p)
     p_unchanged = holm(tests.equivalence_p(margin=math.log1p(settings.tolerance)))
@@ -334,11 +324,12 @@ def _shape_changes(
         )
 
 
-def _log_change(sides: Sequence[Sequence[Samples]], weight: Floats, *, same_winners: bool) -> _LogChange:
+def _log_change(
+    sides: Sequence[Sequence[Samples]], samples: TwoSample, weight: Floats, *, same_winners: bool
+) -> _LogChange:
     """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
     if len(sides[0]) == 2 and not same_winners:
         return _between_boosts([two_sample(*pair) for pair in sides], weight)
-    samples = _with_each_sign(sides, same_winners=same_winners)
     return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
 
 
@@ -371,6 +362,7 @@ def _resampled(
 
 
 def _joined(*samples: Floats) -> Floats:
+    """Return the deviations of samples side by side, each times the seeds of all over its own."""
     n = [np.maximum(sizes(values), 1)[:, np.newaxis] for values in samples]
     rest = [values - mean_of_known(values)[:, np.newaxis] for values in samples]
     return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
@@ -444,7 +436,7 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
 
 
 def _caveats(
-    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, samples: TwoSample
+    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, *, is_skewed: bool
 ) -> Iterator[str]:
     """Yield what weakens the comparison; ``shared`` is the number of runs of B that are runs of A."""
     if shared:
@@ -454,7 +446,7 @@ def _caveats(
         )
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
-    if skewness_gap(samples):
+    if is_skewed:
         yield (
             "The noise of the change looks skewed, as where searches of one configuration fail in one "
             "dataset only. Verdicts of changed and unchanged must also pass a bootstrap-t test."

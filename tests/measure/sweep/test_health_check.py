@@ -121,7 +121,7 @@ def test_a_system_without_room_for_processes_is_said_so(
 
 @pytest.mark.parametrize(("cores", "size"), [(1, CHUNK), (3, CHUNK // 3), (2 * CHUNK, 1)])
 def test_candidates_are_tried_in_their_order(cores: int, size: int) -> None:
-    """Chunks have falling priorities, all above that of the next run. More cores make smaller chunks."""
+    """The next chunk has a lower priority, but comes before the next run. More cores make smaller chunks."""
     asked = []
 
     class Noting:
