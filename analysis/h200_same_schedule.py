@@ -29,6 +29,7 @@ from abtune.traces import carry_over, read_trace, write_trace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")
+SHARED = "h200-shared-winners"
 LATER = "h100-tvm14009-winners"
 # KiB of shared memory for a thread block: what CUDA gives unasked, what an RTX 3080 has, what an H200 has.
 LIMITS = (48, 99, 227)
@@ -166,6 +167,7 @@ def report() -> str:
     """Compose the page."""
     studies = {name: abtune.open_dataset(name) for name in STUDIES}
     main, deep = map(described, studies.values())
+    shared = described(abtune.open_dataset(SHARED))
     few, many = (dataset.sizes["trial"] for dataset in studies.values())
     readings = [row.reading for row in main.shapes]
     return page(f"""\
@@ -184,6 +186,7 @@ H200.
 
 - **After {few} trials a search** (`{STUDIES[0]}`): {shown(main)}
 - **After {many} trials** (`{STUDIES[1]}`): {shown(deep)}
+- **At equal knowledge** (`{SHARED}`): {shown(shared)} [What follows](h200-share.md#code-or-schedules).
 - **No shape is settled by itself.** In {readings.count(Reading.MIXED)} of {len(readings)} shapes the effect
 depends on the schedule; {readings.count(Reading.OPEN)} are not settled.
 - **The effect depends on who chose the schedule.** On mainline's schedules the mean is

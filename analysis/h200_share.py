@@ -25,10 +25,13 @@ from scipy import stats
 import abtune
 from abtune.compare.results import Verdict
 from abtune.dataset.schema import TrialOrigin, TrialStatus
+from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 from abtune.text import listed
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED, INDEPENDENT = "h200-shared-winners", "h200-tvm14009"
+# An adjusted p above this is near the threshold of 0.05.
+NARROW = 0.03
 # Draws of random pairs.
 DRAWS = 20
 # The same winners, but of 12 pairs, timed on another card.
@@ -94,10 +97,15 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     yield ""
     counts = Counter(row.verdict for row in pairs.comparisons)
     found = listed(f"{counts[verdict]} *{verdict.words}*" for verdict in Verdict if counts[verdict])
-    yield f"Verdicts: {found}."
+    narrow = sum(row.verdict is Verdict.IMPROVED and row.p_adjusted > NARROW for row in pairs.comparisons)
+    yield f"Verdicts: {found}. {narrow} pass narrowly: their adjusted p is above {NARROW}."
     yield from (
         "",
         *worth(independent, shared),
+        "",
+        "## Code or schedules",
+        "",
+        *code_or_schedules(pairs),
         "",
         "## Published boosts",
         "",
@@ -109,6 +117,22 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
         "",
     )
     yield from ("## What is carried over", "", *exchange_table(shared), "")
+
+
+def code_or_schedules(pairs: abtune.Analysis) -> Iterator[str]:
+    """Yield what async does to the winners of each side."""
+    found = describe_same_schedule(pairs)
+    ours, theirs = found.of_baseline, found.of_candidate
+    yield (
+        f"`abtune analyze {SHARED}` ends with the winners of each side, built under both configurations. "
+        f"Asynchronous copies change the winners of mainline by {percent(ours.effect)} "
+        f"({percent(ours.low)} to {percent(ours.high)}); "
+        f"only {ours.fitting} of {ours.schedules} have room for a pipeline. They change those of async by "
+        f"{percent(theirs.effect)} ({percent(theirs.low)} to {percent(theirs.high)}); "
+        f"{theirs.same} of {theirs.schedules} have no pipeline. "
+        "So async is not faster because copies speed up what mainline chose. It reaches schedules that "
+        "only a pipeline makes fast."
+    )
 
 
 def as_few_trials(independent: xr.Dataset, shared: xr.Dataset) -> list[abtune.Analysis]:
