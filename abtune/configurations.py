@@ -157,10 +157,10 @@ def find_configuration(name: str) -> Configuration:
     if ":" not in name and name not in others:
         raise unknown_name("configuration", name, [*CONFIGURATIONS, *others, "module:attribute"])
     # An installed package is not looked for in the working directory, where a file may have its name.
-    found = import_attribute(others.get(name, name), here=name not in others)
-    if not isinstance(found, Configuration):
-        raise InputError(f"{name} is a {type(found).__name__}, not an abtune.configurations.Configuration")
-    return found
+    value = import_attribute(others.get(name, name), here=name not in others)
+    if not isinstance(value, Configuration):
+        raise InputError(f"{name} is a {type(value).__name__}, not an abtune.configurations.Configuration")
+    return value
 
 
 def import_attribute(reference: str, *, here: bool = True) -> Any:
@@ -170,7 +170,7 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
     try:
         with _working_directory_first() if here else contextlib.nullcontext():
             module = importlib.import_module(module_name)
-        found = getattr(module, attribute, absent)  # a module's own __getattr__ may raise
+        value = getattr(module, attribute, absent)  # a module's own __getattr__ may raise
     except KeyboardInterrupt:
         raise
     # A script that is imported may exit, or raise what is no Exception.
@@ -178,9 +178,9 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}") from error
-    if found is absent:
+    if value is absent:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
-    return found
+    return value
 
 
 @contextlib.contextmanager

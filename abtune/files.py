@@ -24,16 +24,16 @@ _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
 
 @contextlib.contextmanager
-def replacing(place: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary name beside a place; what is then written there is flushed and renamed to it."""
-    temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     # Nobody can have put a link there, through which the writing would go elsewhere.
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.replace(place)
+        temporary.replace(path)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

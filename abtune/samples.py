@@ -54,8 +54,8 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
         return sides
     whole = ~np.isnan(sides[0].value + sides[1].value)
     kept = xr.DataArray(whole, dims=("shape", "seed"))
-    part = dataset.assign(latency=dataset["latency"].where(kept))
-    one, two = (_whole_pairs(side, extract(part, side.config), whole) for side in sides)
+    complete = dataset.assign(latency=dataset["latency"].where(kept))
+    one, two = (_whole_pairs(side, extract(complete, side.config), whole) for side in sides)
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     failed = _count((status == RunStatus.FAILED).any(axis=0))
     return replace(one, failed_pairs=failed), replace(two, failed_pairs=failed)
@@ -184,11 +184,11 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     """Count the outcomes of the trials of a configuration; None where the dataset does not say."""
     if "trial_status" not in dataset:
         return None
-    found = runs_of(dataset, "trial_status", config)
-    if np.any(found == TrialStatus.UNKNOWN):
+    statuses = runs_of(dataset, "trial_status", config)
+    if np.any(statuses == TrialStatus.UNKNOWN):
         return None
     kinds = (TrialStatus.OK, *LOST)
-    by_status = {kind.name.lower(): int(np.count_nonzero(found == kind)) for kind in kinds}
+    by_status = {kind.name.lower(): int(np.count_nonzero(statuses == kind)) for kind in kinds}
     tried = sum(by_status.values())
     lost = tried - by_status["ok"]
     return Trials(
@@ -220,13 +220,13 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
         dataset = dataset.reindex(origin=[origin], fill_value=none)
     # Without its coordinate, because xarray imports dask for a scalar one: 0.3 s.
-    found = dataset.drop_vars("origin").isel(origin=dataset["origin"].values.tolist().index(origin))
+    transfers = dataset.drop_vars("origin").isel(origin=dataset["origin"].values.tolist().index(origin))
     other = candidate if origin == baseline else baseline
-    logs = [np.log(_transfer_times(found, config)) for config in (baseline, candidate)]
+    logs = [np.log(_transfer_times(transfers, config)) for config in (baseline, candidate)]
     (first, second), variances = zip(*map(seed_values, logs), strict=True)
     hashes = np.full(first.shape, "", dtype=object)
-    if "transfer_kernel" in found:
-        hashes = runs_of(found, "transfer_kernel", origin).astype(object)
+    if "transfer_kernel" in transfers:
+        hashes = runs_of(transfers, "transfer_kernel", origin).astype(object)
     return Transfers(
         origin=origin,
         baseline=first,
@@ -234,13 +234,13 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         # A difference of two such values has the variances of both.
         error=np.sqrt(2 * moments(np.concatenate(variances, axis=1)).mean),
         schedule=hashes,
-        status=runs_of(found, "transfer_status", other).astype(np.int64),
+        status=runs_of(transfers, "transfer_status", other).astype(np.int64),
     )
 
 
-def _transfer_times(found: xr.Dataset, config: str) -> Floats:
+def _transfer_times(transfers: xr.Dataset, config: str) -> Floats:
     """Return the timings of schedules as a configuration builds them; NaN where it cannot."""
-    status = runs_of(found, "transfer_status", config)
+    status = runs_of(transfers, "transfer_status", config)
     fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
-    seconds = runs_of(found, "transfer_latency", config).astype(np.float64)
+    seconds = runs_of(transfers, "transfer_latency", config).astype(np.float64)
     return np.where(fits[:, :, np.newaxis, np.newaxis], seconds, np.nan)

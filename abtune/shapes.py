@@ -140,17 +140,17 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
     known = {shape.label: shape for preset in PRESETS.values() for shape in preset}
     for entry in spec:
         if entry in PRESETS:
-            found: Sequence[Shape] = PRESETS[entry]
+            matches: Sequence[Shape] = PRESETS[entry]
         elif any(character in entry for character in "*?["):
-            found = [shape for label, shape in known.items() if fnmatchcase(label, entry)]
-            if not found:
+            matches = [shape for label, shape in known.items() if fnmatchcase(label, entry)]
+            if not matches:
                 raise InputError(f"no shape of a preset matches {entry!r}; presets: {', '.join(PRESETS)}")
         elif "=" in entry:
-            found = [parse_shape(entry)]
-            _require_tunable(found[0])
+            matches = [parse_shape(entry)]
+            _require_tunable(matches[0])
         else:
             raise unknown_name("shape or preset", entry, [*PRESETS, *known])
-        chosen.update((shape.label, shape) for shape in found)
+        chosen.update((shape.label, shape) for shape in matches)
     if not chosen:
         raise InputError(f"no shape given; name one, or a preset: {', '.join(PRESETS)}")
     return tuple(chosen.values())
@@ -168,17 +168,17 @@ def select_labels(spec: Sequence[str], labels: Sequence[str], kinds: Sequence[st
         of_kind = (
             label for label, kind in zip(labels, kinds, strict=True) if entry and fnmatchcase(kind, entry)
         )
-        found = {entry}.intersection(labels) or set(of_kind) or set(_meant(entry, labels))
-        if not found:
+        matches = {entry}.intersection(labels) or set(of_kind) or set(_meant(entry, labels))
+        if not matches:
             raise unknown_name("shape", entry, labels)
-        wanted |= found
+        wanted |= matches
     return tuple(label for label in labels if label in wanted)
 
 
 def _meant(entry: str, labels: Sequence[str]) -> Iterator[str]:
     """Yield the labels that a preset, a glob or fields name."""
     preset = {shape.label for shape in PRESETS.get(entry, ())}
-    parts = (part.rpartition("=") for part in entry.split())
+    parts = (field.rpartition("=") for field in entry.split())
     fields = {f"{name}{equals}{value}" for names, equals, value in parts for name in names.split("=")}
     for label in labels:
         if label in preset or fnmatchcase(label, entry) or (fields and fields <= set(label.split("_"))):

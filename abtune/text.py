@@ -178,7 +178,7 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return a message as one line for a terminal, without the middle of very long words or texts."""
-    line = " ".join(part.strip() for part in text.splitlines())
+    line = " ".join(row.strip() for row in text.splitlines())
     line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:80]}...{word[0][-40:]}", line)
     return printable(line if len(line) <= 2000 else f"{line[:1200]} ... {line[-600:]}")
 

@@ -133,9 +133,9 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     steps = plain.instructions
     copies = [number for number, step in enumerate(steps) if step.annotation == COPY]
     # Without copies to shared memory no split comes before, so there is nothing to pipeline.
-    place = copies[-1] + 1 if copies else 0
+    position = copies[-1] + 1 if copies else 0
     # MetaSchedule splits reductions in three. Splits behind the copies are those of postprocessors.
-    splits = (step.outputs for step in steps[:place] if step.name == "Split")
+    splits = (step.outputs for step in steps[:position] if step.name == "Split")
     reductions = [loops[0] for loops in splits if len(loops) == 3]
     if not reductions:
         return None
@@ -146,7 +146,7 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     for key, value in (("stage", [0, 0, stage]), ("order", [0, 1, 2]), ("async_stages", [0])):
         marks = (f"{PREFIX}{key}",)
         pipeline.append(Instruction(name="Annotate", inputs=(loop, value), attributes=marks, outputs=()))
-    return Trace(instructions=(*steps[:place], *pipeline, *steps[place:]))
+    return Trace(instructions=(*steps[:position], *pipeline, *steps[position:]))
 
 
 def carry_over(config: Configuration, trace: Trace) -> list[Trace]:

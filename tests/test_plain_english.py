@@ -48,6 +48,25 @@ PLAIN = {
 }
 BANNED = [(re.compile(phrase, re.I), instead) for phrase, instead in PLAIN.items()]
 
+# Names that say nothing. A `part` is one of a page, in modules that know the type `Part`.
+EMPTY_NAMES = {"at", "found", "place", "each", "part"}
+
+
+def empty_names(path: Path) -> list[str]:
+    """Return a line about each variable or parameter of a module whose name says nothing."""
+    source = path.read_text(encoding="utf-8")
+    banned = EMPTY_NAMES - ({"part"} if re.search(r"\bPart\b", source) else set())
+    nodes = list(ast.walk(ast.parse(source)))
+    bodies = [node.body for node in nodes if isinstance(node, ast.ClassDef)]
+    fields = {id(line.target) for body in bodies for line in body if isinstance(line, ast.AnnAssign)}
+    named = [
+        (node.lineno, node.arg if isinstance(node, ast.arg) else node.id)
+        for node in nodes
+        if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        if id(node) not in fields
+    ]
+    return [f"line {line}: {name}" for line, name in named if name in banned]
+
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each string constant of a module, docstrings included, with its line."""
@@ -83,6 +102,21 @@ def dialect(texts: Iterator[tuple[int, str]]) -> list[str]:
 def test_strings_are_plain_english(path: Path) -> None:
     """No message and no docstring uses a phrase that has a plain equivalent."""
     assert not dialect(strings(path))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_variables_have_names_that_say_what_they_are(path: Path) -> None:
+    """No variable and no parameter has one of the names that fit anything."""
+    assert not empty_names(path)
+
+
+def test_empty_names_are_found(tmp_path: Path) -> None:
+    """Variables, parameters and those of comprehensions are found; attributes and `Part`s are not."""
+    path = tmp_path / "a.py"
+    path.write_text("def f(at):\n    self.found = part = [each for each in at]\n", encoding="utf-8")
+    assert empty_names(path) == ["line 1: at", "line 2: part", "line 2: each"]
+    path.write_text("def f(part: Part) -> None: ...\n", encoding="utf-8")
+    assert empty_names(path) == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

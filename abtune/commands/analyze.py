@@ -38,16 +38,7 @@ _VERDICTS = ("regressed", "inconclusive", "invalid")
 _SLOWER_THAN = "slower-than:"
 _ORDERS = ("boost", "p", "verdict", "noise", "name")
 # The options that say how shapes are judged.
-_JUDGING = (
-    "baseline",
-    "level",
-    "margin",
-    "tolerance",
-    "rng_seed",
-    "estimand",
-    "method",
-    "correction",
-)
+_JUDGING = ("baseline", "level", "margin", "tolerance", "rng_seed", "estimand", "method", "correction")
 
 
 def gates(value: str) -> tuple[str | float, ...]:
@@ -132,8 +123,8 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
         from abtune.compare.settings import restrict
         from abtune.sections.raw_timings import section_of_timings
 
-        part = restrict(opened, chosen_shapes(options["shapes"], opened))
-        destination.write(section_of_timings(part, level=options["level"]))
+        chosen = restrict(opened, chosen_shapes(options["shapes"], opened))
+        destination.write(section_of_timings(chosen, level=options["level"]))
         return 0
     analyses = _judge(opened, wanted, options)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]

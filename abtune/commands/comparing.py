@@ -93,11 +93,11 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     import abtune
     from abtune.sections.change.history import do_not_fit
 
-    found: dict[str, xr.Dataset] = {}
+    opened: dict[str, xr.Dataset] = {}
     in_folders: dict[str, xr.Dataset] = {}
     for name in names:
         if not Path(name).is_dir():
-            found[name] = abtune.open_dataset(name)
+            opened[name] = abtune.open_dataset(name)
             continue
         paths = sorted(Path(name).glob("*.nc"))
         if not paths:
@@ -105,10 +105,10 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
         for path in paths:
             try:
                 # Only files of folders are skipped. One that is named itself ends the command.
-                found[str(path)] = in_folders[str(path)] = abtune.open_dataset(path)
+                opened[str(path)] = in_folders[str(path)] = abtune.open_dataset(path)
             except AbtuneError as error:
                 remark(f"skipped: {error}")
     reasons = do_not_fit(in_folders)
     for name, reason in reasons.items():
         remark(f"skipped: {name}: {reason}")
-    return {name: dataset for name, dataset in found.items() if name not in reasons}
+    return {name: dataset for name, dataset in opened.items() if name not in reasons}

@@ -136,5 +136,5 @@ def calibrate(
     destination.check([source])
     opened = abtune.open_dataset(source)
     how["of_candidates"] = candidates_judged(opened, how["candidate"])
-    found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **how)
-    destination.write(Section(name="", page=calibration_page(found), result=found))
+    calibration = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **how)
+    destination.write(Section(name="", page=calibration_page(calibration), result=calibration))

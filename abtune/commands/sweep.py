@@ -261,20 +261,20 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     reachable = smallest_p(seeds, seeds, paired=paired)
     correction = default_correction(paired=paired, looks=until_settled)
     needed = correction.resolution(looks[-1].alpha, family)
-    unit, each = ("pair", "") if paired else ("seed", " per configuration")
+    unit, per_side = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
         shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
         first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
         lines += [
             f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
-            f"{shares} {unit}s{each}.",
+            f"{shares} {unit}s{per_side}.",
             f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
             f"{len(plan.runs)} runs.",
         ]
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     lines += [
-        f"With {count(seeds, unit)}{each} the exact test reaches p = {reachable:.2g} at best.",
+        f"With {count(seeds, unit)}{per_side} the exact test reaches p = {reachable:.2g} at best.",
         f"The correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:

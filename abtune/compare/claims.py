@@ -60,8 +60,8 @@ def make_claims(
         # A count of one shape would name it, without the correction that its verdict has.
         several = [kind for kind, shapes in kinds.items() if shapes > 1]
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in several}
-    found = (_of_kind(kind, which, samples, one_sided, valid, settings) for kind, which in chosen.items())
-    return with_verdicts(chain.from_iterable(found), rows, worst, settings)
+    claims = (_of_kind(kind, which, samples, one_sided, valid, settings) for kind, which in chosen.items())
+    return with_verdicts(chain.from_iterable(claims), rows, worst, settings)
 
 
 def with_verdicts(
@@ -71,17 +71,17 @@ def with_verdicts(
 
     The claims on all shapes come first. A kind counts no more than they do.
     """
-    found: list[Claim] = []
+    raised: list[Claim] = []
     of_all: dict[tuple[str, float], int] = {}
     for claim in claims:
         # Each procedure holds with the level's probability.
         least = max(claim.at_least, _by_rows(claim, rows, worst, settings.margin))
         # The claims before: a shape that is faster, or that loses at most 2 %, loses at most 5 %.
         if claim.claim == NOT_SLOWER:
-            least = max(least, found[-1].at_least)
+            least = max(least, raised[-1].at_least)
         least = min(least, of_all.setdefault((claim.claim, claim.beyond), least))
-        found.append(replace(claim, at_least=least))
-    return tuple(found)
+        raised.append(replace(claim, at_least=least))
+    return tuple(raised)
 
 
 def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None, margin: float) -> int:
@@ -182,16 +182,16 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
     """Return what shapes without verdicts say of others like them; empty if they say nothing."""
     kinds = {kind.words: kind.shapes_like_these for kind in overall.by_kind}
     known = kinds or {"": overall.shapes_like_these}
-    found = [
+    means = [
         f"{name} {percent_cell(line.boost, 1)}% ({limits(line.boost_low, line.boost_high, 1)})".strip()
         for name, line in known.items()
         if line.shapes >= FEWEST_OF_KIND and not math.isnan(line.boost_low)
     ]
-    if not found:
+    if not means:
         return ""
     level = plain_percent(settings.level)
     return (
-        f"Boost of {settings.candidate} to expect of other shapes, with {level} interval: {listed(found)}. "
+        f"Boost of {settings.candidate} to expect of other shapes, with {level} interval: {listed(means)}. "
     )
 
 
@@ -199,11 +199,11 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     """Return what the interval of the mean boost says; of a lone shape, what its verdict and interval say."""
     one, other = settings.candidate, settings.baseline
     lone = judged[0] if len(judged) == 1 else None
-    found = lone or overall
-    low, high, only = found.boost_low, found.boost_high, lone and lone.verdict
+    mean = lone or overall
+    low, high, only = mean.boost_low, mean.boost_high, lone and lone.verdict
     where = f"on {lone.shape}" if lone else f"over these {count(overall.shapes, 'shape')}"
     decimals = sentence_decimals(low, high)
-    numbers = f"{percent_cell(found.boost, decimals)}%"
+    numbers = f"{percent_cell(mean.boost, decimals)}%"
     if not math.isnan(low):
         interval = limits(low, high, decimals)
         numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(lone, settings)})"

@@ -114,8 +114,8 @@ def analyze(
         correction="" if correction is None else correction,
         of_candidates=of_candidates,
     )
-    part = restrict(dataset, shapes)
-    analysis = compare(part, settings)
+    chosen = restrict(dataset, shapes)
+    analysis = compare(chosen, settings)
     _check_seeds(analysis)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
     some, every = len(analysis.comparisons), dataset.sizes["shape"]

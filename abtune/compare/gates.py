@@ -196,18 +196,18 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
 
 def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
     """Return the gate, whose ``otherwise`` is the bound in words, whether it passed or not."""
-    found, bound = _UNKNOWN, ""
+    known, bound = _UNKNOWN, ""
     if not math.isnan(least):
-        found = f"at least {bound_percent(least)}"
+        known = f"at least {bound_percent(least)}"
         # Above zero, it would seem to say faster; tests of a difference have two sides.
         bound = f"The boost is at least {bound_percent(least)}{' (one-sided)' * (least > 0)}."
     if least > row.boost_at_least:
-        found = f"every shape {found}"
+        known = f"every shape {known}"
         bound = f"No shape is slower{f' by more than {bound_percent(least)[1:]}' if least < 0 else ''}."
     return Gate(
         of=Rule.NOT_SLOWER,
         asks=f"it is shown to lose at most {percent(settings.tolerance)}",
-        found=found,
+        found=known,
         passed=least >= -settings.tolerance,
         otherwise=bound,
     )
@@ -257,8 +257,10 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
         drawn = "flips" if settings.paired else "splits"
         return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
     alone = " by itself" if settings.correction == "bh" else ""
-    each = "" if settings.paired else " per configuration"
-    return f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds}{each}."
+    per_side = "" if settings.paired else " per configuration"
+    return (
+        f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds}{per_side}."
+    )
 
 
 def _seeds(row: Evidence, settings: Settings) -> str:

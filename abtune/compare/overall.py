@@ -154,7 +154,7 @@ def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | 
         return None
     without = (log_boost[known].sum() - log_boost[known]) / (len(known) - 1)
     places = int(np.argmin(without)), int(np.argmax(without))
-    low, high = (Without(shape=shapes[known[at]], boost=from_log(without[at])) for at in places)
+    low, high = (Without(shape=shapes[known[index]], boost=from_log(without[index])) for index in places)
     return LeaveOneOut(low=low, high=high)
 
 
@@ -212,8 +212,8 @@ def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
     # Zero calls times an unknown latency would be NaN.
     parts = [calls_timed * np.where(calls_timed > 0, side.latency, 0.0) for side in sides]
-    times = [float(each.sum()) for each in parts]
-    shares = [each / time for each, time in zip(parts, times, strict=True)]
+    times = [float(seconds.sum()) for seconds in parts]
+    shares = [seconds / time for seconds, time in zip(parts, times, strict=True)]
     variances = [
         clustered_variance(side.value, share, side.floor) for side, share in zip(sides, shares, strict=True)
     ]

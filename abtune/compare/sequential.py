@@ -119,12 +119,12 @@ def _about_looks(
 def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     """Leave each shape its first seeds, as if the others had not been planned."""
     kept = int(seeds.max())
-    part = dataset.isel(seed=slice(0, kept))
-    place = np.arange(part.sizes["seed"])[np.newaxis, :]
-    beyond = xr.DataArray(place >= seeds[:, np.newaxis], dims=("shape", "seed"))
+    first = dataset.isel(seed=slice(0, kept))
+    position = np.arange(first.sizes["seed"])[np.newaxis, :]
+    beyond = xr.DataArray(position >= seeds[:, np.newaxis], dims=("shape", "seed"))
     # As missing instead of failed: seeds beyond a look were not planned, and are no loss.
     kept_as = {"latency": float("nan"), "run_status": np.int8(RunStatus.MISSING)}
-    return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()})
+    return first.assign({name: first[name].where(~beyond, other) for name, other in kept_as.items()})
 
 
 def _at_look(row: Comparison, look: Look, settings: Settings, *, dropped: bool) -> Comparison:

@@ -119,16 +119,16 @@ def _pass_later(
     hopeless: Booleans, n: tuple[Integers, Integers], settings: Settings, tests: Tests
 ) -> Booleans:
     """Return which shapes could pass a later step of the correction, given the p-values of the others."""
-    found = np.zeros(len(hopeless), dtype=bool)
+    passing = np.zeros(len(hopeless), dtype=bool)
     left = np.count_nonzero(tests.p_adjusted > settings.alpha)
     # Of a step-up procedure the report says what passes by itself.
-    for at in [] if settings.procedure.step_up else np.flatnonzero(hopeless).tolist():
-        least = smallest_p(int(n[0][at]), int(n[1][at]), paired=settings.paired)
+    for index in [] if settings.procedure.step_up else np.flatnonzero(hopeless).tolist():
+        least = smallest_p(int(n[0][index]), int(n[1][index]), paired=settings.paired)
         if least * left <= settings.alpha:  # few shapes take the exact answer
             p = tests.p.copy()
-            p[at] = least
-            found[at] = settings.procedure.adjust(p)[at] <= settings.alpha
-    return found
+            p[index] = least
+            passing[index] = settings.procedure.adjust(p)[index] <= settings.alpha
+    return passing
 
 
 def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tests: int) -> Integers:

@@ -275,9 +275,9 @@ def cells_of(
     runs = itertools.product(*(dataset[dim].values.tolist() for dim in RUN))
     made = {run for run, one in zip(runs, status, strict=True) if one != RunStatus.MISSING}
     axes = [dataset[dim].values.tolist() for dim in dims]
-    for labels, place in zip(itertools.product(*axes), np.ndindex(*map(len, axes)), strict=True):
+    for labels, index in zip(itertools.product(*axes), np.ndindex(*map(len, axes)), strict=True):
         if (labels[0], *labels[-2:]) in made:  # shape, configuration or origin, and seed
-            yield labels, {name: array[place] for name, array in arrays.items()}
+            yield labels, {name: array[index] for name, array in arrays.items()}
 
 
 def dataset_from_cells(
@@ -333,8 +333,8 @@ def padded(
     for name in names:
         shape = (*size, *(lengths[dim] for dim in own_dims[name]))
         arrays[name] = np.full(shape, VARIABLES[name].fill, dtype=dtypes[name])
-    for name, place, array in values:
+    for name, position, array in values:
         # The dots make a view of one cell; without them a text would stay an array of its own.
-        where: tuple[Any, ...] = (*place, *map(slice, array.shape), ...)
+        where: tuple[Any, ...] = (*position, *map(slice, array.shape), ...)
         arrays[name][where] = array
     return arrays

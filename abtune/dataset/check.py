@@ -69,8 +69,8 @@ def validate(dataset: xr.Dataset) -> None:
     _validate_version(dataset)
     if design_of(dataset.attrs) not in set(SeedDesign):
         known = " and ".join(SeedDesign)
-        found = shortened(repr(dataset.attrs[DESIGN]))
-        raise DatasetError(f"attribute {DESIGN!r} is {found}; this abtune knows {known}")
+        value = shortened(repr(dataset.attrs[DESIGN]))
+        raise DatasetError(f"attribute {DESIGN!r} is {value}; this abtune knows {known}")
     for name, variable in VARIABLES.items():
         if name in dataset.variables:
             _validate_variable(name, variable, dataset[name])
@@ -142,9 +142,9 @@ def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
     values, (words, holds) = dataset[name].values, _RULES[name]
     wrong = np.argwhere(~(np.isnan(values) | holds(values)))
     if len(wrong):
-        at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
+        index = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
         where = ", ".join(
-            f"{part} {shortened(dataset[part].values[at[part]], 100)}" for part in RUN if part in at
+            f"{axis} {shortened(dataset[axis].values[index[axis]], 100)}" for axis in RUN if axis in index
         )
         raise DatasetError(f"{name} must be {words}; {where} has {values[tuple(wrong[0])]}")
 
@@ -156,8 +156,8 @@ def _validate_version(dataset: xr.Dataset) -> None:
         raise DatasetError(f"not an abtune dataset: attribute 'schema_version' is missing; {remedy}")
     # Programs such as Matlab write every number as a float.
     if not isinstance(version, int | float | np.integer | np.floating) or not version >= 1 or version % 1:
-        found = shortened(repr(version))
-        raise DatasetError(f"attribute 'schema_version' is {found}; this abtune reads {SCHEMA_VERSION}")
+        value = shortened(repr(version))
+        raise DatasetError(f"attribute 'schema_version' is {value}; this abtune reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         newer = f"newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
         raise DatasetError(f"schema version {version:.0f} is {newer}")
@@ -178,8 +178,8 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         raise DatasetError(f"variable {name!r} {wrong}")
     units = str(values.attrs.get("units", variable.units))  # a list would be compared element by element
     if variable.kind != "M" and units != variable.units:
-        found = shortened(repr(units))
-        raise DatasetError(f"variable {name!r} is in {found}; convert it to {variable.units!r}")
+        value = shortened(repr(units))
+        raise DatasetError(f"variable {name!r} is in {value}; convert it to {variable.units!r}")
     validate_flags(name, variable, values.values)
 
 

@@ -87,7 +87,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
         least=least,
     )
     timed = [dataset for dataset in named.values() if "origin" in dataset.coords]
-    transfers = {place: values for one in timed for place, values in cells_of(one, of_transfers, TRANSFER)}
+    transfers = {key: values for one in timed for key, values in cells_of(one, of_transfers, TRANSFER)}
     return add_variables(merged, **padded(of_transfers, transfers, [axes[dim] for dim in TRANSFER], least))
 
 
@@ -127,7 +127,7 @@ def _runs(dataset: xr.Dataset, axes: Sequence[str]) -> list[tuple[Any, ...]]:
     made = made.any("config") if "config" not in axes else made
     places = made.transpose(*axes).values.nonzero()
     labels = [np.asarray(dataset[axis].values, dtype=object) for axis in axes]
-    return list(zip(*(values[at] for values, at in zip(labels, places, strict=True)), strict=True))
+    return list(zip(*(values[index] for values, index in zip(labels, places, strict=True)), strict=True))
 
 
 def _random_numbers(attrs: _Attrs) -> set[int]:

@@ -114,18 +114,18 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
         check_attrs(attrs)
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"a dataset is saved to a path, such as 'results.nc', not to {_shown(path)}")
-    place = place_for(path)
+    file = place_for(path)
     try:
-        with uninterrupted(), replacing(place) as temporary:
+        with uninterrupted(), replacing(file) as temporary:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
         raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)
-        if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
+        if isinstance(error, PermissionError) and os.access(file.parent, os.W_OK):
             reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
         with contextlib.suppress(OSError):
-            free = shutil.disk_usage(place.parent).free
+            free = shutil.disk_usage(file.parent).free
             if free < dataset.nbytes:  # then HDF5 says that permission is denied
                 reason += f", and there are only {free} bytes of room"
         raise StoreError(f"cannot write {path}: {reason}; {remedy}") from None
@@ -134,9 +134,9 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
 def place_for(path: str | os.PathLike[str]) -> Path:
     """Return where a dataset is to be put, links followed, after checking that a file can be there."""
     try:
-        place = followed(Path(path))
-        known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
-        str(place).encode()  # netCDF4 takes no other names
+        file = followed(Path(path))
+        known, regular, folder = file.exists(), file.is_file(), file.parent.is_dir()
+        str(file).encode()  # netCDF4 takes no other names
     except UnicodeEncodeError:
         reason = "its name, or that of its folder, is not valid Unicode"
         raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
@@ -144,14 +144,14 @@ def place_for(path: str | os.PathLike[str]) -> Path:
         raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     if known and not regular:  # renaming over a device would replace the device
         raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
-    if len(os.fsencode(place.name)) > _LONGEST_NAME:
+    if len(os.fsencode(file.name)) > _LONGEST_NAME:
         raise StoreError(f"cannot write {path}: the name is too long; give a shorter one with --out")
     if not folder:  # HDF5 would say that permission is denied
-        missing = place.parent if Path(path).is_symlink() else Path(path).parent
+        missing = file.parent if Path(path).is_symlink() else Path(path).parent
         raise StoreError(f"cannot write {path}: there is no folder {missing}")
-    if not os.access(place.parent, os.W_OK | os.X_OK):
+    if not os.access(file.parent, os.W_OK | os.X_OK):
         raise StoreError(f"cannot write {path}: its folder may not be written; give another place with --out")
-    return place
+    return file
 
 
 def bundled_path(name: str) -> Path:

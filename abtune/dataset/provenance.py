@@ -34,8 +34,8 @@ def is_merged(dataset: xr.Dataset) -> bool:
 
 def parsed(attrs: Mapping[Any, Any], name: str, kind: type[T]) -> T:
     """Return the list or object that an attribute holds; an empty one if it holds no value of this kind."""
-    found = decoded(attrs.get(name))
-    return found if isinstance(found, kind) else kind()
+    value = decoded(attrs.get(name))
+    return value if isinstance(value, kind) else kind()
 
 
 def decoded(value: Any) -> Any:
@@ -83,7 +83,7 @@ def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
     budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
     parts = (hardware(dataset), tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
-    return ", ".join(part for part in parts if part)
+    return ", ".join(text for text in parts if text)
 
 
 def measured(dataset: xr.Dataset) -> str:

@@ -105,8 +105,8 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning) or compact.startswith(beginning):
             return remedy
-    for part, remedy in _WITHIN.items():
-        if part in compact:
+    for marker, remedy in _WITHIN.items():
+        if marker in compact:
             return remedy
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
@@ -215,8 +215,8 @@ def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)
-    each = f"if it has a line for each timing: {command}, where each NAME is one of"
-    return f"{each} {listed_columns(columns)}"
+    advice = f"if it has a line for each timing: {command}, where each NAME is one of"
+    return f"{advice} {listed_columns(columns)}"
 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:

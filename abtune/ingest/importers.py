@@ -74,19 +74,19 @@ def all_importers() -> tuple[Importer, ...]:
 @functools.cache
 def others() -> Mapping[str, Importer]:
     """Return the importers that other packages add as entry points; a broken one is left out with a line."""
-    found: dict[str, Importer] = {}
+    importers: dict[str, Importer] = {}
     for entry in entry_points(group=_GROUP):
         try:
             importer = entry.load()
             if entry.name in IMPORTERS or not isinstance(importer, Importer) or importer.name != entry.name:
                 raise InputError(f"{entry.value} is no Importer of a new name {entry.name!r}")
-            found[entry.name] = importer
+            importers[entry.name] = importer
         except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
             package = entry.dist.name if entry.dist else "a package"
             reason = " ".join(str(error).split()) or type(error).__name__
             line = f"abtune: importer {entry.name} of {package} is left out: {reason}"
             logging.getLogger("abtune").warning("%s", printable(line))
-    return found
+    return importers
 
 
 def recognise(sources: Sequence[Source]) -> Importer:

@@ -79,12 +79,12 @@ def reading(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def naming(place: object) -> Iterator[None]:
+def naming(where: object) -> Iterator[None]:
     """Put a place, such as a path or a line, before what is said to be wrong there."""
     try:
         yield
     except (DatasetError, InputError) as error:
-        raise type(error)(f"{place}: {error}") from None
+        raise type(error)(f"{where}: {error}") from None
 
 
 def parse_json(text: str) -> Any:

@@ -90,7 +90,7 @@ def chosen_rows(
         except InputError as error:
             words = listed(verdict.words.replace(" ", "-") for verdict in Verdict)
             raise InputError(f"{error}; verdicts are {words}") from None
-        kept = [at for at in kept if rows[at].shape in labels or rows[at].verdict.words in verdicts]
+        kept = [i for i in kept if rows[i].shape in labels or rows[i].verdict.words in verdicts]
     if order is not None:
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))
     return tuple(kept)
@@ -132,8 +132,8 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     counts = Counter(row.verdict for row in analysis.comparisons)
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
     if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
-        found = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
-        yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in found))
+        present = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
+        yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in present))
     if overall_lines(analysis.overall):
         yield _overall(analysis, view)
         if left_out := analysis.overall.unmatched:

@@ -103,13 +103,13 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     named = [shapes] if isinstance(shapes, str) else shapes
     check_list("explain", named, labels[0])
-    found = select_labels(named, labels, kinds)
-    if len(found) > _MOST:
+    chosen = select_labels(named, labels, kinds)
+    if len(chosen) > _MOST:
         raise InputError(
             f"at most {_MOST} shapes are explained at a time; "
-            f"{shapes!r} matches {len(found)}: {', '.join(found)}"
+            f"{shapes!r} matches {len(chosen)}: {', '.join(chosen)}"
         )
-    return tuple(explain(analysis, shape) for shape in found)
+    return tuple(explain(analysis, shape) for shape in chosen)
 
 
 def explain(analysis: Analysis, shape: str) -> Explanation:
@@ -145,19 +145,19 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
 def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
     """Yield the boosts of whole pairs, the smallest first."""
     difference = sides[0].value[index] - sides[1].value[index]
-    for at in np.argsort(difference)[: sides[0].n[index]]:
-        yield PairBoost(seed=int(seeds[at]), boost=from_log(difference[at]))
+    for position in np.argsort(difference)[: sides[0].n[index]]:
+        yield PairBoost(seed=int(seeds[position]), boost=from_log(difference[position]))
 
 
 def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
     settings = analysis.settings
     for name, method in methods_for(settings.estimand, paired=settings.paired).items():
-        found = method.compute(samples, level=settings.level)
+        interval = method.compute(samples, level=settings.level)
         yield MethodInterval(
             method=name,
-            boost=from_log(found.difference[0]),
-            boost_low=from_log(found.low[0]),
-            boost_high=from_log(found.high[0]),
+            boost=from_log(interval.difference[0]),
+            boost_low=from_log(interval.low[0]),
+            boost_high=from_log(interval.high[0]),
             judged=name == settings.method,
         )
 
@@ -274,12 +274,12 @@ def _test_table(rows: Sequence[MethodTest]) -> Grid:
 
 
 def _what_would_change(story: Explanation) -> Iterator[str]:
-    row, found = story.comparison, story.sensitivity
-    yield from _seeds_left_out(found, row.verdict, paired=story.paired)
-    if row.verdict.more_seeds_help and found.seeds_for_estimate:
+    row, sensitivity = story.comparison, story.sensitivity
+    yield from _seeds_left_out(sensitivity, row.verdict, paired=story.paired)
+    if row.verdict.more_seeds_help and sensitivity.seeds_for_estimate:
         decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
-        seeds = f"{found.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
-        found_by = found.seeds_for_estimate < MOST_SEEDS
+        seeds = f"{sensitivity.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
+        found_by = sensitivity.seeds_for_estimate < MOST_SEEDS
         find = f"about {seeds} find" if found_by else f"fewer than {seeds} do not find"
         yield (
             f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, {find} it with 80% "
@@ -290,14 +290,14 @@ def _what_would_change(story: Explanation) -> Iterator[str]:
         yield f"{takes}; nothing else."
 
 
-def _seeds_left_out(found: Sensitivity, verdict: Verdict, *, paired: bool) -> Iterator[str]:
-    if found.without_seed is None:
+def _seeds_left_out(sensitivity: Sensitivity, verdict: Verdict, *, paired: bool) -> Iterator[str]:
+    if sensitivity.without_seed is None:
         return
-    if not found.without_seed:
+    if not sensitivity.without_seed:
         kind = "pair" if paired else "seed"
         yield f"No single {kind}: without any one of them the verdict stays {verdict.words}."
     groups: dict[tuple[Verdict, str], list[str]] = {}
-    for seed in found.without_seed:
+    for seed in sensitivity.without_seed:
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))
     for (changed, config), seeds in groups.items():
         kind, of = ("seed", f" of {config}") if config else ("pair", "")

@@ -91,7 +91,7 @@ def describe_noise(analysis: Analysis) -> Noise:
         level=analysis.level,
         pooled=pooled,
         by_shape=by_shape,
-        trials=tuple(found for found in trials if found is not None and found.tried),
+        trials=tuple(outcome for outcome in trials if outcome is not None and outcome.tried),
         caveats=(*_about_dataset(dataset, analysis), *_about_timing(by_shape)),
     )
 

@@ -21,14 +21,7 @@ from abtune.samples import complete_timings
 from abtune.sections.section_registry import Context
 from abtune.stats.time_series import cosine_mean, half_width, independent_worth
 from abtune.stats.two_sample import Floats
-from abtune.text import (
-    boost_decimals,
-    count,
-    microseconds,
-    percent,
-    percent_cell,
-    plain_percent,
-)
+from abtune.text import boost_decimals, count, microseconds, percent, percent_cell, plain_percent
 
 # With fewer timings an interval would have one degree of freedom from two or three numbers.
 FEWEST = 5
@@ -69,8 +62,8 @@ class Timings:
 def describe_timings(dataset: xr.Dataset, *, level: float) -> Timings:
     """Return what the timings of every configuration that was run as one process say."""
     cells = list(_cells(dataset))
-    rounds = [each for seeds, timed in cells if seeds == 1 for each in timed]
-    series = tuple(_described(each, level) for each in rounds if len(each.logs) >= FEWEST)
+    rounds = [timing for seeds, timed in cells if seeds == 1 for timing in timed]
+    series = tuple(_described(timing, level) for timing in rounds if len(timing.logs) >= FEWEST)
     left_out = _about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(series))
     return Timings(level=level, series=series, caveats=(*_about_processes(series), *left_out))
 
@@ -98,9 +91,11 @@ def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[_Timed]]]:
             timed = []
             for number, values in zip(rounds, known[seeds[0]], strict=True) if len(seeds) else ():
                 # The row of a round is filled up with NaN.
-                if len(at := np.flatnonzero(~np.isnan(values))):
-                    gaps = int(at[-1]) + 1 - len(at)
-                    timed.append(_Timed(shape=shape, config=config, round=number, logs=values[at], gaps=gaps))
+                if len(present := np.flatnonzero(~np.isnan(values))):
+                    gaps = int(present[-1]) + 1 - len(present)
+                    timed.append(
+                        _Timed(shape=shape, config=config, round=number, logs=values[present], gaps=gaps)
+                    )
             yield len(seeds), timed
 
 
@@ -159,7 +154,7 @@ def _about_processes(series: Sequence[Series]) -> Iterator[str]:
     groups = (list(group) for _, group in groupby(series, lambda row: (row.shape, row.config)))
     gaps = {_gap(group): group for group in groups if len(group) > 1}
     if gaps:  # the only sign of what differs between processes
-        gap, rounds = max(gaps.items(), key=lambda found: found[0])
+        gap, rounds = max(gaps.items(), key=lambda item: item[0])
         reach = math.expm1(max(row.half_width for row in rounds))
         times = f"{gap / reach:.0f} times less" if gap > 2 * reach > 0 else "so they may agree"
         yield (

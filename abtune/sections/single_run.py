@@ -104,16 +104,16 @@ def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[
     """Yield what each kind of workload says, if there are several, and all shapes."""
     groups = {kind or "others": [one == kind for one in workloads] for kind in dict.fromkeys(workloads)}
     parts = {name: logs[chosen] for name, chosen in groups.items()} if len(groups) > 1 else {}
-    for name, part in (*parts.items(), (ALL, logs)):
-        spread, noise, limit = noise_bound(part, level=level)
-        signed, mean = without_rounding(part), student(part, level=level)
+    for name, values in (*parts.items(), (ALL, logs)):
+        spread, noise, limit = noise_bound(values, level=level)
+        signed, mean = without_rounding(values), student(values, level=level)
         yield Together(
             name=name,
-            shapes=len(part),
+            shapes=len(values),
             faster=int(np.count_nonzero(signed > 0)),
             slower=int(np.count_nonzero(signed < 0)),
             mean=replace(mean, value=from_log(mean.value), low=from_log(mean.low), high=from_log(mean.high)),
-            share=sign(part, level=level),
+            share=sign(values, level=level),
             spread=spread,
             noise=noise,
             noise_limit=limit,
@@ -126,15 +126,15 @@ def _caveats(parts: Sequence[Together], level: float) -> Iterator[str]:
     equal = whole.shapes - whole.faster - whole.slower
     if equal:
         yield f"The sign test leaves out {count(equal, 'shape')} with exactly equal times."
-    for part in parts:
-        n = part.faster + part.slower
-        if part.shapes == 1:
-            yield f"{part.name}: one shape says nothing about other shapes."
-        elif math.isnan(part.spread):
-            yield f"{part.name}: all shapes have the same ratio, so the spread of ratios is unknown."
+    for row in parts:
+        n = row.faster + row.slower
+        if row.shapes == 1:
+            yield f"{row.name}: one shape says nothing about other shapes."
+        elif math.isnan(row.spread):
+            yield f"{row.name}: all shapes have the same ratio, so the spread of ratios is unknown."
         # Even if all shapes agreed: both tails of n fair coins.
         elif n > 0 and 2.0 ** (1 - n) > 1 - level:
-            yield f"{part.name}: the sign test of {n} shapes cannot give a p below {p_value(2.0 ** (1 - n))}."
+            yield f"{row.name}: the sign test of {n} shapes cannot give a p below {p_value(2.0 ** (1 - n))}."
 
 
 _NO_VERDICT = (
@@ -162,31 +162,31 @@ _TIPPING = (
 
 def single_run_section(context: Context) -> Section:
     """Return what single runs support."""
-    found = describe_single_runs(context.analysis)
-    return Section(name="single_run", page=tuple(_parts(found)), result=found)
+    result = describe_single_runs(context.analysis)
+    return Section(name="single_run", page=tuple(_parts(result)), result=result)
 
 
-def _parts(found: SingleRun) -> Iterator[Part]:
-    level, odds = plain_percent(found.level), f"{1 / (1 - found.level):,.0f}"
+def _parts(result: SingleRun) -> Iterator[Part]:
+    level, odds = plain_percent(result.level), f"{1 / (1 - result.level):,.0f}"
     yield Heading("one run per cell")
     yield Prose(_NO_VERDICT)
     yield Heading("the shapes together", minor=True)
-    yield _estimates(found.together, level)
+    yield _estimates(result.together, level)
     yield Prose(_TOGETHER, remark=True)
     yield Heading("how noisy the searches can be", minor=True)
     yield table(
         "shapes",
-        [f"{row.name}, {row.shapes}" for row in found.together],
-        column("spread %", _percents([row.spread for row in found.together], 1)),
-        column("noise at most %", _percents([row.noise for row in found.together], 1)),
-        column("upper limit %", _percents([row.noise_limit for row in found.together], 1)),
+        [f"{row.name}, {row.shapes}" for row in result.together],
+        column("spread %", _percents([row.spread for row in result.together], 1)),
+        column("noise at most %", _percents([row.noise for row in result.together], 1)),
+        column("upper limit %", _percents([row.noise_limit for row in result.together], 1)),
     )
     yield Prose(_NOISE.format(level=level), remark=True)
-    yield from _shape_by_shape(found.shapes)
+    yield from _shape_by_shape(result.shapes)
     yield Prose(_TIPPING.format(odds=odds), remark=True)
-    names = ", ".join(found.left_out)
+    names = ", ".join(result.left_out)
     left_out = [f"Left out, because they have not one run per side: {names}."] if names else []
-    yield Bullets((*found.caveats, *left_out))
+    yield Bullets((*result.caveats, *left_out))
 
 
 def _percents(values: Iterable[float], decimals: int) -> list[str]:

@@ -194,9 +194,9 @@ def skewness_gap(samples: TwoSample) -> float:
         return _mean_gap(samples, _gaps(samples))
     # The skewness of the difference of the means misleads. Of sides that are skewed alike, the noisier one
     # decides it.
-    found = _mean_gap(samples, _gaps_of_means(samples))
+    gap = _mean_gap(samples, _gaps_of_means(samples))
     unequal = bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
-    return _mean_gap(samples, _gaps(samples)) if unequal and not found else found
+    return _mean_gap(samples, _gaps(samples)) if unequal and not gap else gap
 
 
 def may_be_chance(samples: TwoSample) -> bool:

@@ -256,7 +256,7 @@ def best_of(values: Floats, k: int) -> Floats:
     standard error. The mean of the smallest over all subsets of k is sum_i w_i x_(i), w_i = C(n - i, k -
     1)/C(n, k); the pseudo-value of a seed is n times this minus n - 1 times the same without the seed.
     """
-    found, counts = np.full(values.shape, np.nan), sizes(values)
+    pseudo, counts = np.full(values.shape, np.nan), sizes(values)
     for n in np.unique(counts[counts > k]).tolist():
         rows = np.flatnonzero(counts == n)[:, np.newaxis]
         order = np.argsort(values[rows[:, 0]], axis=1)[:, :n]  # NaN is last
@@ -267,8 +267,8 @@ def best_of(values: Floats, k: int) -> Floats:
         weights, fewer, none = _weights(n, k), _weights(n - 1, k), np.zeros((len(rows), 1))
         below = np.concatenate([none, np.cumsum(fewer * ranked[:, :-1], axis=1)], axis=1)
         above = np.concatenate([np.cumsum((fewer * ranked[:, 1:])[:, ::-1], axis=1)[:, ::-1], none], axis=1)
-        found[rows, order] = least + n * (ranked @ weights)[:, np.newaxis] - (n - 1) * (below + above)
-    return found
+        pseudo[rows, order] = least + n * (ranked @ weights)[:, np.newaxis] - (n - 1) * (below + above)
+    return pseudo
 
 
 def best_of_floor(floor: Floats, n: Integers, k: int) -> Floats:

@@ -57,19 +57,19 @@ def _name(option: click.Parameter) -> str:
     return max(option.opts, key=len).removeprefix("--")
 
 
-def _value(place: str, option: click.Option, value: Any) -> Any:
+def _value(where: str, option: click.Option, value: Any) -> Any:
     """Return a value as the command line would give it; refuse what no command line can say."""
     values = value if isinstance(value, list) else [value]
     if option.is_flag != isinstance(value, bool) or not all(
         isinstance(one, bool | int | float | str) for one in values
     ):
         kind = "true or false" if option.is_flag else "a text, a number or a list of them"
-        raise InputError(f"{place} is {kind}")
+        raise InputError(f"{where} is {kind}")
     if option.is_flag:
         return value
     if isinstance(value, list) and not option.multiple:
-        raise InputError(f"{place} is one value, not a list")
+        raise InputError(f"{where} is one value, not a list")
     texts = [str(one) for one in values]
-    if place.endswith(("baseline of sweep", "candidate of sweep")) and any(":" in text for text in texts):
-        raise InputError(f"{place} would import a module, so it has to be typed; take it out of the file")
+    if where.endswith(("baseline of sweep", "candidate of sweep")) and any(":" in text for text in texts):
+        raise InputError(f"{where} would import a module, so it has to be typed; take it out of the file")
     return texts if option.multiple else texts[0]

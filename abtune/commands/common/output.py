@@ -58,10 +58,10 @@ def remark(text: str) -> None:
         abandon(sys.stderr)
 
 
-def interrupted(place: Path) -> KeyboardInterrupt:
+def interrupted(path: Path) -> KeyboardInterrupt:
     """Return the interruption of a command that has kept its work, if there was any."""
-    kept = f"what is done is kept in {place}, and the same command goes on"
-    return KeyboardInterrupt(kept) if place.exists() else KeyboardInterrupt()
+    kept = f"what is done is kept in {path}, and the same command goes on"
+    return KeyboardInterrupt(kept) if path.exists() else KeyboardInterrupt()
 
 
 def open_missing_streams() -> None:

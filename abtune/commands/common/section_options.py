@@ -166,7 +166,7 @@ choice_options = together(
         "--correction",
         type=Registered(lambda: CORRECTIONS),
         help="For the many shapes: "
-        f"{', '.join(f'{each.name} {each.hint}' for each in CORRECTIONS.values() if each.hint)}. "
+        f"{', '.join(f'{one.name} {one.hint}' for one in CORRECTIONS.values() if one.hint)}. "
         f"[default: {default_correction(paired=False).name}; "
         f"of pairs {default_correction(paired=True).name}]",
     ),

@@ -60,7 +60,7 @@ def _read(sources: Sequence[Source], _: Values) -> Imported:
     attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
     if len(targets) == 1:
         attrs["target"] = targets.pop()
-    return import_searches(runs, each="folder", attrs=attrs)
+    return import_searches(runs, seed_unit="folder", attrs=attrs)
 
 
 def _recognises(path: Path, text: str) -> bool:

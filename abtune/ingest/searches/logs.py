@@ -215,7 +215,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
             Search(label=task.label, trials=task.trials or task.told, flop=task.flop)
             for task in tasks.values()
         ]
-    return import_searches(runs, each="log", shape=values["shape"], attrs={"title": "MetaSchedule logs"})
+    return import_searches(runs, seed_unit="log", shape=values["shape"], attrs={"title": "MetaSchedule logs"})
 
 
 def _recognises(path: Path, text: str) -> bool:

@@ -50,9 +50,9 @@ def fastest(trials: Sequence[Trial]) -> float:
 
 
 def import_searches(
-    runs: Mapping[Source, Sequence[Search]], *, each: str, attrs: Mapping[str, Any], shape: str = ""
+    runs: Mapping[Source, Sequence[Search]], *, seed_unit: str, attrs: Mapping[str, Any], shape: str = ""
 ) -> Imported:
-    """Return the dataset; ``each`` holds one seed, such as a file, and ``shape`` labels the only shape."""
+    """Return the dataset; a ``seed_unit`` holds one seed, such as a file; ``shape`` labels the only shape."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
@@ -88,7 +88,7 @@ def import_searches(
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
         attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
-    return Imported(dataset=dataset, notes=tuple(_notes(dataset, each)))
+    return Imported(dataset=dataset, notes=tuple(_notes(dataset, seed_unit)))
 
 
 def _labels(searches: Sequence[Search], told: str) -> list[str]:
@@ -121,7 +121,7 @@ def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
     return values
 
 
-def _notes(dataset: xr.Dataset, each: str) -> Iterator[str]:
+def _notes(dataset: xr.Dataset, seed_unit: str) -> Iterator[str]:
     """Yield what counts as a seed, what the times are, and where runs are not alike."""
     status = dataset["run_status"].values
     made = (status != RunStatus.MISSING).any(axis=0).sum(axis=1).tolist()
@@ -129,7 +129,7 @@ def _notes(dataset: xr.Dataset, each: str) -> Iterator[str]:
     counts = ", ".join(
         f"{count} of {name}" for count, name in zip(made, dataset["config"].values.tolist(), strict=True)
     )
-    yield f"each {each} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
+    yield f"each {seed_unit} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
     if "trial_status" in dataset:
         trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
         low, high = trials[trials > 0].min(initial=trials.max()), trials.max()

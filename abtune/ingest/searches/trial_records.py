@@ -56,7 +56,7 @@ def _reader(
         for source, text in read_once(sources):
             with naming(source.path):
                 runs[source] = read_searches(text)
-        return import_searches(runs, each="file", shape=values["shape"], attrs={"title": title})
+        return import_searches(runs, seed_unit="file", shape=values["shape"], attrs={"title": title})
 
     return read
 

@@ -207,21 +207,23 @@ def _nvbench_state(name: str, state: Mapping[str, Any], where: str, path: Path) 
         parts = _NVBENCH_FILE.fullmatch(str(written))
         if parts is None:
             raise DatasetError(f"{where}: {shortened(repr(written))} is no file of samples beside the JSON")
-        place = path.parent / parts["folder"] / parts["file"]
-        if place.is_file():
-            times = _nvbench_samples(place, mean, where)
+        sample_file = path.parent / parts["folder"] / parts["file"]
+        if sample_file.is_file():
+            times = _nvbench_samples(sample_file, mean, where)
         else:
-            note = f"the samples in {place.parent.name} are not beside it, so states have their mean alone"
+            note = (
+                f"the samples in {sample_file.parent.name} are not beside it, so states have their mean alone"
+            )
     return FileCell(where=where, name=name, rounds=(times,), note=note)
 
 
-def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
+def _nvbench_samples(sample_file: Path, mean: float, where: str) -> tuple[float, ...]:
     """Return the samples that --jsonbin wrote, in float32; they have the mean that the JSON has."""
-    written = load_bytes(place)
+    written = load_bytes(sample_file)
     samples = np.frombuffer(written[: len(written) // 4 * 4], dtype="<f4").tolist()
     if len(written) % 4 or not samples or not math.isclose(statistics.fmean(samples), mean, rel_tol=1e-4):
-        raise DatasetError(f"{where}: {place} has other samples than the JSON; copy both from one run")
-    return all_seconds(samples, "s", f"{where}: {place.name}")
+        raise DatasetError(f"{where}: {sample_file} has other samples than the JSON; copy both from one run")
+    return all_seconds(samples, "s", f"{where}: {sample_file.name}")
 
 
 def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:

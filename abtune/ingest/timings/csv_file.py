@@ -165,7 +165,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
         told = columns.values()
-        others = [row[at] for at, quotient in enumerate(quotients(row)) if not quotient and at not in told]
+        others = [row[i] for i, quotient in enumerate(quotients(row)) if not quotient and i not in told]
         is_wide = first or "shape" in columns or have_units(others, tuple(PER_SECOND))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)

@@ -189,9 +189,9 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[WinnerTimes]:
     if "transfer_latency" not in dataset:
         return
     cells = dataset.sel(shape=shape)
-    for place in np.ndindex(cells["transfer_status"].shape):
-        config, origin, number = place
-        status = TransferStatus(int(cells["transfer_status"].values[place]))
+    for index in np.ndindex(cells["transfer_status"].shape):
+        config, origin, number = index
+        status = TransferStatus(int(cells["transfer_status"].values[index]))
         # These are made of the winners again, see :func:`_all_times`.
         if config == origin or status is TransferStatus.MISSING:
             continue
@@ -201,8 +201,8 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[WinnerTimes]:
             seed=int(cells["seed"].values[number]),
             config=str(cells["config"].values[config]),
             status=status,
-            kernel=str(cells["transfer_kernel"].values[place]) if "transfer_kernel" in cells else "",
-            latency=cells["transfer_latency"].values[place].tolist() if timed else [],
+            kernel=str(cells["transfer_kernel"].values[index]) if "transfer_kernel" in cells else "",
+            latency=cells["transfer_latency"].values[index].tolist() if timed else [],
         )
 
 

@@ -111,7 +111,7 @@ def from_json(kind: Any, content: Any, name: str = "") -> Any:
         kinds = _kinds(kind)
         if unknown := sorted(content.keys() - kinds.keys()):
             raise ValueError(f"unknown field {shortened(unknown[0])}")
-        required = [each.name for each in fields(kind) if each.default is each.default_factory is MISSING]
+        required = [item.name for item in fields(kind) if item.default is item.default_factory is MISSING]
         if lacking := [field for field in required if field not in content]:
             raise ValueError(f"it lacks {listed(lacking[:3])}")
         return kind(**{key: from_json(kinds.get(key, Any), value, key) for key, value in content.items()})

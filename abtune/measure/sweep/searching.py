@@ -210,8 +210,8 @@ async def search_all(session: Session) -> None:
     async def search(group: Sequence[Run], priority: int) -> None:
         async with slots:
             # Taken out, so that the history of a finished run is freed.
-            found = [histories.pop(run.key) for run in group]
-            await _search_together(session, group, found, priority, health)
+            past = [histories.pop(run.key) for run in group]
+            await _search_together(session, group, past, priority, health)
             # A finished run has one more winner to measure, so the other searches have to end earlier.
             if not limit.expired():
                 limit.reschedule(_deadline(session))
@@ -245,7 +245,7 @@ def _forget_half_pairs(plan: Plan, store: Store) -> None:
 async def _search_together(
     session: Session,
     group: Sequence[Run],
-    found: Sequence[tuple[History, str]],
+    past: Sequence[tuple[History, str]],
     priority: int,
     health: HealthCheck,
 ) -> None:
@@ -264,7 +264,7 @@ async def _search_together(
             moved=moved,
             is_finished=session.store.is_finished(run),
         )
-        for run, (history, started) in zip(group, found, strict=True)
+        for run, (history, started) in zip(group, past, strict=True)
     ]
     async with asyncio.TaskGroup() as tasks:
         for search in searches:

@@ -51,11 +51,11 @@ async def measure_all(session: Session) -> None:
             while chosen:
                 # Nothing is built while something is timed: a busy host distorts short calls.
                 built = await _gather(
-                    _build(session, runs, -place) for place, runs in enumerate(chosen.values())
+                    _build(session, runs, -rank) for rank, runs in enumerate(chosen.values())
                 )
                 await _gather(
-                    _measure(session, label, winners, -place, keep)
-                    for place, (label, winners) in enumerate(zip(chosen, built, strict=True))
+                    _measure(session, label, winners, -rank, keep)
+                    for rank, (label, winners) in enumerate(zip(chosen, built, strict=True))
                 )
                 left = {label: records for label, records in left.items() if label not in chosen}
                 chosen = _affordable(session, left)  # estimates are careful, so time may be left

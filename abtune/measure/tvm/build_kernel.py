@@ -43,18 +43,18 @@ def adopt(
     problem: Problem, texts: Sequence[str], known: Collection[str], count: int
 ) -> tuple[Candidate, ...]:
     """Return at most `count` candidates that another configuration's records give in this one."""
-    found: dict[str, Candidate] = {}
+    taken: dict[str, Candidate] = {}
     for record in map(json.loads, texts):
         for variant in adopted(problem.config, _before_postprocessing(problem, record)):
-            if len(found) >= count:
-                return tuple(found.values())
+            if len(taken) >= count:
+                return tuple(taken.values())
             schedule = _fit(problem, variant)
             name = shash2hex(schedule.mod) if schedule is not None else ""
             if name and name not in known:
                 text = json.dumps(_record(problem, schedule, record))
                 candidate = Candidate(text=text, module_hash=name, carried_over=True)
-                found.setdefault(name, candidate)
-    return tuple(found.values())
+                taken.setdefault(name, candidate)
+    return tuple(taken.values())
 
 
 def _before_postprocessing(problem: Problem, record: list[Any]) -> Trace:
@@ -78,12 +78,12 @@ def _fit(problem: Problem, trace: Trace) -> Any | None:
     return schedule
 
 
-def _record(problem: Problem, schedule: Any, found: list[Any]) -> list[Any]:
+def _record(problem: Problem, schedule: Any, original: list[Any]) -> list[Any]:
     """Return the tuning record of a schedule, without a timing, from the one that a search found."""
     workload = ms.database.Workload(schedule.mod)
     record = ms.database.TuningRecord(schedule.trace, workload, None, tvm_target(problem.target), None)
     trace, times, *_ = json.loads(json.dumps(record.as_json()))
-    return [trace, times, *found[2:]]
+    return [trace, times, *original[2:]]
 
 
 def scheduled_module(problem: Problem, record: list[Any]) -> Any:

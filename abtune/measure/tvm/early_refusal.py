@@ -83,7 +83,7 @@ def _blocks(module: Any) -> Iterator[tuple[Any, Loops]]:
         if isinstance(statement, tvm.tirx.For):
             left.append((statement.body, loops.with_loop(statement)))
         elif isinstance(statement, tvm.tirx.SeqStmt):
-            left += [(part, loops) for part in statement.seq]
+            left += [(inner, loops) for inner in statement.seq]
         elif isinstance(statement, tvm.s_tir.SBlockRealize):
             yield statement.block, loops
             left.append((statement.block.body, loops))
@@ -119,13 +119,13 @@ class RefuseEarly(ms.postproc.PyPostproc):  # type: ignore[misc]
 def early_postprocessors() -> list[Any]:
     """Return MetaSchedule's postprocessors for CUDA with :class:`RefuseEarly` for ``VerifyGPUCode``."""
     stock = ms.postproc.Postproc.create("cuda")
-    return [RefuseEarly(), *(each for each in stock if not _verifies(each))]
+    return [RefuseEarly(), *(postprocessor for postprocessor in stock if not _verifies(postprocessor))]
 
 
 def verifier(postprocessors: Iterable[Any]) -> Any:
     """Return the ``VerifyGPUCode`` among postprocessors."""
-    (found,) = filter(_verifies, postprocessors)
-    return found
+    (postprocessor,) = filter(_verifies, postprocessors)
+    return postprocessor
 
 
 def _verifies(postprocessor: Any) -> bool:

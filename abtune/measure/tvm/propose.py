@@ -88,12 +88,12 @@ def propose(
 
 def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, ...]:
     workload, target = ms.database.Workload(tensor_program(problem.shape)), tvm_target(problem.target)
-    found = []
+    candidates = []
     for one in proposed:
         record = ms.database.TuningRecord(one.sch.trace, workload, None, target, one.args_info)
         text = json.dumps(record.as_json())
-        found.append(Candidate(text=text, module_hash=shash2hex(one.sch.mod)))
-    return tuple(found)
+        candidates.append(Candidate(text=text, module_hash=shash2hex(one.sch.mod)))
+    return tuple(candidates)
 
 
 def _database(history: History, workload: Any) -> Any:

@@ -157,11 +157,11 @@ class Cluster:
         """Return the result of a task at a device, whose last argument is the result of a search task."""
         # That result stays with the workers: kernels for a large cluster would fill the memory of this
         # process and of the scheduler.
-        found = await self._submit(search, search_args, "search", priority)
+        searched = await self._submit(search, search_args, "search", priority)
         try:
-            return await self.run("device", measure, *args, found, priority=priority)
+            return await self.run("device", measure, *args, searched, priority=priority)
         finally:
-            found.release()
+            searched.release()
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""

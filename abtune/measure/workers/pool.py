@@ -49,8 +49,8 @@ class ProcessPool(WorkerPlugin):
             "device": [_device_environment(self._facts, index) for index in range(devices)],
         }
         self._free: dict[str, queue.SimpleQueue[Slot]] = {kind: queue.SimpleQueue() for kind in environments}
-        for kind, each in environments.items():
-            for environment in each:
+        for kind, per_slot in environments.items():
+            for environment in per_slot:
                 slot = Slot(self._fork_server, environment, niceness=NICENESS if kind == "search" else 0)
                 self._slots.append(slot)
                 self._free[kind].put(slot)

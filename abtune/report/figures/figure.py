@@ -86,10 +86,10 @@ def new_figure(
 
 def extremes(boosts: Sequence[float], most: int = MOST) -> list[int]:
     """Return which shapes are drawn, the largest boost first: those with the largest and the least boosts."""
-    order = sorted(range(len(boosts)), key=lambda at: -boosts[at] if boosts[at] > -1 else 1)  # NaN last
+    order = sorted(range(len(boosts)), key=lambda i: -boosts[i] if boosts[i] > -1 else 1)  # NaN last
     if len(order) <= most:
         return order
-    known = [at for at in order if not math.isnan(boosts[at])] or order
+    known = [i for i in order if not math.isnan(boosts[i])] or order
     return known if len(known) <= most else [*known[: most - most // 2], *known[-(most // 2) :]]
 
 

@@ -87,19 +87,19 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
 def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
     """Draw the boost and the intervals of a row, in the colour and with the marker of the verdict."""
     assert row.drawn is not None  # noqa: S101  # headings are not drawn
-    part = clipped(row.drawn, scale)
+    drawn = clipped(row.drawn, scale)
     colour = VERDICT_COLOURS[row.verdict] if row.verdict else INK
     draw_arrows(axis, row.y, scale, **goes_on(row.drawn, scale), color=colour, ms=6, zorder=4)
     if row.verdict is None:
-        _diamond(axis, part, row)
+        _diamond(axis, drawn, row)
         return
-    if not math.isnan(part.low):
-        axis.plot([100 * part.wide_low, 100 * part.wide_high], [row.y] * 2, color=colour, lw=0.6, zorder=1)
-        axis.plot([100 * part.low, 100 * part.high], [row.y] * 2, color=colour, lw=1.4, zorder=2)
-    if not math.isnan(part.value):
+    if not math.isnan(drawn.low):
+        axis.plot([100 * drawn.wide_low, 100 * drawn.wide_high], [row.y] * 2, color=colour, lw=0.6, zorder=1)
+        axis.plot([100 * drawn.low, 100 * drawn.high], [row.y] * 2, color=colour, lw=1.4, zorder=2)
+    if not math.isnan(drawn.value):
         face = "white" if row.verdict in _HOLLOW else colour
         axis.plot(
-            100 * part.value,
+            100 * drawn.value,
             row.y,
             _MARKERS[row.verdict],
             color=colour,
@@ -111,14 +111,14 @@ def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
         )
 
 
-def _diamond(axis: Axes, part: Interval, row: Row) -> None:
+def _diamond(axis: Axes, drawn: Interval, row: Row) -> None:
     """Draw a boost over shapes as wide as its interval; without one, hollow: a small one would look exact."""
-    if math.isnan(part.value):
+    if math.isnan(drawn.value):
         return
-    if math.isnan(part.low):
-        axis.plot(100 * part.value, row.y, "D", color=INK, mfc="white", ms=5, mew=1.2, zorder=3)
+    if math.isnan(drawn.low):
+        axis.plot(100 * drawn.value, row.y, "D", color=INK, mfc="white", ms=5, mew=1.2, zorder=3)
         return
-    across = [100 * value for value in (part.low, part.value, part.high, part.value)]
+    across = [100 * value for value in (drawn.low, drawn.value, drawn.high, drawn.value)]
     axis.fill(across, [row.y, row.y - 0.32, row.y, row.y + 0.32], color=INK, lw=0.8, zorder=3)
 
 

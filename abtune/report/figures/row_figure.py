@@ -46,7 +46,7 @@ VERDICT_COLOURS = {
 # A logarithmic axis of boosts in percent.
 BOOST_AXIS: Any = {
     "value": "function",
-    "functions": (lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at)),
+    "functions": (lambda percent: np.log1p(percent / 100), lambda log: 100 * np.expm1(log)),
 }
 LETTERS = 8.0  # points
 INK = "black"
@@ -105,7 +105,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         heading = printable(group_heading(workload, len(members)))
         # Each group gets its share of the rows of a page.
         share = MOST * len(members) // max(MOST, len(comparisons))
-        shown = [members[at] for at in extremes([drawn[member].value for member in members], max(2, share))]
+        shown = [members[i] for i in extremes([drawn[member].value for member in members], max(2, share))]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
         shared = f"; {labels.shared}" if labels.shared else ""
         rows = [
@@ -119,7 +119,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         ]
         if rest := set(members) - set(shown):
             # Between the largest boosts and the least.
-            rows.insert(-(len(rows) // 2), _left_out([comparisons[at].verdict.words for at in sorted(rest)]))
+            rows.insert(-(len(rows) // 2), _left_out([comparisons[i].verdict.words for i in sorted(rest)]))
         groups.append([Row(label=textwrap.fill(heading + shared, _LABEL)), *rows])
     return groups
 
@@ -212,15 +212,15 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
         if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words, LETTERS):
             continue  # it would stand in the heading of the numbers
-        place: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
+        placing: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
         look: Any = {"color": _QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
-        axis.annotate(words, (0, -1.0), **place, **look)
+        axis.annotate(words, (0, -1.0), **placing, **look)
 
 
 def _points(boost: float, scale: Scale) -> float:
     """Return how far from the left end of the axis a boost lies, in points."""
-    low, at, high = (math.log1p(number) for number in (scale.low, boost, scale.high))
-    return 72 * _PLOT * (at - low) / (high - low)
+    low, value, high = (math.log1p(number) for number in (scale.low, boost, scale.high))
+    return 72 * _PLOT * (value - low) / (high - low)
 
 
 def _apart(scale: Scale) -> dict[float, str]:

@@ -18,25 +18,25 @@ _TO_BOXES = str.maketrans(_ASCII, _BOXES)
 
 def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: bool) -> str:
     """Return an interval as ``--[==o==]--``: a bar at zero, arrows at the ends of the scale."""
-    part, beyond = clipped(interval, scale), goes_on(interval, scale)
+    drawn, beyond = clipped(interval, scale), goes_on(interval, scale)
     cells = [" "] * width
 
     def cell(value: float) -> int:
         return round(scale.share(value) * (width - 1))
 
     # What comes later is written over what came before, so the estimate is always seen.
-    for low, high, line in ((part.wide_low, part.wide_high, "-"), (part.low, part.high, "=")):
+    for low, high, line in ((drawn.wide_low, drawn.wide_high, "-"), (drawn.low, drawn.high, "=")):
         if not (math.isnan(low) or math.isnan(high)):
             cells[cell(low) : cell(high) + 1] = line * (cell(high) - cell(low) + 1)
     cells[cell(0.0)] = "|"
-    if not math.isnan(part.low):
-        cells[cell(part.low)], cells[cell(part.high)] = "[", "]"
+    if not math.isnan(drawn.low):
+        cells[cell(drawn.low)], cells[cell(drawn.high)] = "[", "]"
     if beyond["below"]:
         cells[0] = "<"
     if beyond["above"]:
         cells[-1] = ">"
-    if not math.isnan(part.value):
-        cells[cell(part.value)] = "o"
+    if not math.isnan(drawn.value):
+        cells[cell(drawn.value)] = "o"
     text = "".join(cells)
     return text if ascii_only else text.translate(_TO_BOXES)
 

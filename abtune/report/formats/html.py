@@ -99,7 +99,7 @@ def render(report: Report) -> str:
 
 def titled(page: Page) -> list[Page]:
     """Return a page in pieces: each further title that it has begins one of its own."""
-    titles = [at for at, part in enumerate(page) if isinstance(part, Heading) and not part.minor and at]
+    titles = [i for i, part in enumerate(page) if isinstance(part, Heading) and not part.minor and i]
     return [page[start:stop] for start, stop in itertools.pairwise([0, *titles, len(page)]) if start < stop]
 
 

@@ -71,8 +71,8 @@ class Drawing(NamedTuple):
 
 def draw_interval(interval: Interval, scale: Scale) -> Drawing:
     """Return an interval with its estimate, the band of the margin, and a line at zero."""
-    part, label = clipped(interval, scale), _in_words(interval)
-    strokes = [*_behind(interval, part, scale), *_marker(part, scale)]
+    drawn, label = clipped(interval, scale), _in_words(interval)
+    strokes = [*_behind(interval, drawn, scale), *_marker(drawn, scale)]
     return Drawing(width=WIDTH, height=HEIGHT, label=label, tone=interval.tone, strokes=strokes)
 
 
@@ -141,16 +141,16 @@ def _in_words(interval: Interval) -> str:
     return f"boost {percent_cell(interval.value, 1)} percent, {bounds}"
 
 
-def _behind(interval: Interval, part: Interval, scale: Scale) -> Iterator[Stroke]:
+def _behind(interval: Interval, drawn: Interval, scale: Scale) -> Iterator[Stroke]:
     """Yield the margin, zero, the wider interval thin, the interval, and arrows at edges that it crosses."""
     if scale.margin:
         slow, fast = (_number(position(end, scale)) for end in margin_ends(scale.margin))
         yield Stroke(track=f"M{slow} 0H{fast}V{HEIGHT}H{slow}Z", kind="band")
     yield Stroke(track=f"M{_number(position(0.0, scale))} 0V{HEIGHT}", kind="zero")
-    if part.wide:
-        yield Stroke(track=_across(part.wide_low, part.wide_high, scale), kind="thin")
-    if not math.isnan(part.low) and part.tone != "overall":  # that marker is as wide as its interval
-        yield Stroke(track=_across(part.low, part.high, scale), kind="line")
+    if drawn.wide:
+        yield Stroke(track=_across(drawn.wide_low, drawn.wide_high, scale), kind="thin")
+    if not math.isnan(drawn.low) and drawn.tone != "overall":  # that marker is as wide as its interval
+        yield Stroke(track=_across(drawn.low, drawn.high, scale), kind="line")
     edges = ((scale.low, -1), (scale.high, 1))
     for beyond, (edge, way) in zip(goes_on(interval, scale).values(), edges, strict=True):
         if beyond:
@@ -161,17 +161,17 @@ def _across(low: float, high: float, scale: Scale) -> str:
     return f"M{_number(position(low, scale))} {_number(_MIDDLE)}H{_number(position(high, scale))}"
 
 
-def _marker(part: Interval, scale: Scale) -> Iterator[Stroke]:
+def _marker(drawn: Interval, scale: Scale) -> Iterator[Stroke]:
     """Draw the estimate: a shape for each verdict, the same as in figures."""
-    if math.isnan(part.value):
+    if math.isnan(drawn.value):
         return
-    x, corners = position(part.value, scale), _MARKERS.get(part.tone)
-    exact = part.tone == "overall" and not math.isnan(part.low)
+    x, corners = position(drawn.value, scale), _MARKERS.get(drawn.tone)
+    exact = drawn.tone == "overall" and not math.isnan(drawn.low)
     if exact:
-        left, right = (position(end, scale) - x for end in (part.low, part.high))
+        left, right = (position(end, scale) - x for end in (drawn.low, drawn.high))
         corners = ((left, 0), (0, -6), (right, 0), (0, 6))
     # A small filled diamond would look like a narrow interval.
-    filled = exact or part.tone in {"improved", "regressed", "equivalent"}
+    filled = exact or drawn.tone in {"improved", "regressed", "equivalent"}
     track = _polygon(corners, x, _MIDDLE) if corners else _circle(x, _MIDDLE, 4)
     yield Stroke(track=track, kind="marker" if filled else "marker hollow")
 

@@ -76,7 +76,7 @@ def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
 
 def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
     """Return how each table of a page fits; tables with the same headings get the same columns."""
-    grids = {index: part for index, part in enumerate(page) if isinstance(part, Grid)}
+    grids = {index: table for index, table in enumerate(page) if isinstance(table, Grid)}
     families: dict[tuple[str, ...], list[int]] = {}
     for index, grid in grids.items():
         families.setdefault((grid.stub, *(column.heading for column in grid.columns)), []).append(index)
@@ -96,7 +96,7 @@ def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
 
 def print_table(grid: Grid, fit: Fit, console: Console) -> None:
     """Print a table, and the remarks below it."""
-    columns = [_texts(column, console, width=fit.widths.get(at)) for at, column in enumerate(grid.columns)]
+    columns = [_texts(column, console, width=fit.widths.get(i)) for i, column in enumerate(grid.columns)]
     rows = list(spans(grid.labels))
     labels = fit_labels([shown(grid.labels[span[0]], console) for span in rows], fit.label_width)
     if labels.shared:
@@ -132,10 +132,10 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     for least in _LEAST_PROSE:
         asked = [_room(column, least, console) for column in narrow]
         if drawn:
-            at = grids[0].columns.index(drawn)
-            narrower = asked[at] - max(whole - _left_by_important(narrow, asked, console.width), 0)
+            position = grids[0].columns.index(drawn)
+            narrower = asked[position] - max(whole - _left_by_important(narrow, asked, console.width), 0)
             if narrower >= _NARROWEST_DRAWING:
-                asked[at] = narrower
+                asked[position] = narrower
         widths, label_width = _choose(narrow, asked, labels, console.width, stub=grids[0].stub, whole=whole)
         if texts <= widths.keys():
             break

@@ -55,7 +55,7 @@ def shown(text: str, console: Console) -> str:
     """Return a text as it will be written, so that escapes of what the console cannot encode are measured."""
     name = console.encoding
     parts = printable(text).split("\xa0")  # ties, which become spaces in any encoding
-    return "\xa0".join(part.encode(name, "backslashreplace").decode(name) for part in parts)
+    return "\xa0".join(piece.encode(name, "backslashreplace").decode(name) for piece in parts)
 
 
 def prose(console: Console, text: str, *, style: str = "", mark: str = "") -> None:

@@ -43,18 +43,18 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
     lines: dict[int, tuple[str, ...]] = {}
     shared: list[str] = []
     for form in _forms(labels):
-        own = [labels[at] for at in form.members]
+        own = [labels[index] for index in form.members]
         if form.alone or max(map(cell_len, own)) <= width:
-            found: Sequence[tuple[str, ...]] = [
+            broken: Sequence[tuple[str, ...]] = [
                 (label,) if cell_len(label) <= width else tuple(wrap(" ".join(fields), width))
                 for label, fields in zip(own, form.rows, strict=True)
             ]
         else:
             rows = form.rows if _widest(form.rows) <= width else _merged(form.rows)
-            found = _break_alike(rows, width)
+            broken = _break_alike(rows, width)
             shared += [form.shared] * bool(form.shared)
-        lines |= dict(zip(form.members, found, strict=True))
-    return Labels(shared="; ".join(shared), lines=tuple(lines[at] for at in range(len(labels))))
+        lines |= dict(zip(form.members, broken, strict=True))
+    return Labels(shared="; ".join(shared), lines=tuple(lines[index] for index in range(len(labels))))
 
 
 def width_of_one_line(labels: Sequence[str]) -> int:
@@ -77,11 +77,11 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
     """Return the labels by the names of their fields."""
     fields = [_BEFORE_FIELD.split(label) for label in labels]
     places: dict[tuple[str, ...], list[int]] = {}
-    for at, row in enumerate(fields):
-        places.setdefault(tuple(field.rpartition("=")[0] for field in row), []).append(at)
+    for index, row in enumerate(fields):
+        places.setdefault(tuple(field.rpartition("=")[0] for field in row), []).append(index)
     forms = []
     for names, members in places.items():
-        rows = [fields[at] for at in members]
+        rows = [fields[index] for index in members]
         several = len(places) > 1
         words = any(" " in name for name in names)  # such as `without N=1_H=7`
         alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))

@@ -74,11 +74,7 @@ class Calibration:
 
 
 def calibrate(
-    dataset: xr.Dataset,
-    *,
-    boosts: Sequence[float] = BOOSTS,
-    replications: int | None = None,
-    **choices: Any,
+    dataset: xr.Dataset, *, boosts: Sequence[float] = BOOSTS, replications: int | None = None, **choices: Any
 ) -> Calibration:
     """Measure false alarms, coverage and power of the method on the noise of a dataset.
 
@@ -151,15 +147,15 @@ def _calibrate(
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
     simulated = tuple(
         Simulated(
-            shape=labels[at],
-            n_baseline=int(sides[0].n[at]),
-            n_candidate=int(sides[1].n[at]),
+            shape=labels[index],
+            n_baseline=int(sides[0].n[index]),
+            n_candidate=int(sides[1].n[index]),
             coverage=float(none.covered[row]),
             false_alarm=float(none.alone[row]),
             equivalent=float(none.equivalent[row]),
             power=tuple(float(run.called[row]) for run in some),
         )
-        for row, at in enumerate(usable.tolist())
+        for row, index in enumerate(usable.tolist())
     )
     return Calibration(
         settings=settings,
@@ -183,27 +179,27 @@ _SIMULATED = (
 )
 
 
-def calibration_page(found: Calibration) -> tuple[Part, ...]:
+def calibration_page(result: Calibration) -> tuple[Part, ...]:
     """Return the page."""
-    settings = found.settings
+    settings = result.settings
     return (
         Heading("calibration"),
         Prose(
             f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
-            f"margin {plain_percent(settings.margin)}{shared_level(settings)}; {found.replications:,} "
+            f"margin {plain_percent(settings.margin)}{shared_level(settings)}; {result.replications:,} "
             f"simulated sweeps for each column, resampling seed {settings.rng_seed}. Interval: "
-            f"{found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
+            f"{result.interval_method}. Test: {result.test_method}. Adjusted p: {result.correction}."
         ),
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
-        _simulated(found),
+        _simulated(result),
         Prose(_SIMULATED, remark=True),
-        Bullets(_notes(found)),
+        Bullets(_notes(result)),
     )
 
 
-def _simulated(found: Calibration) -> Grid:
-    rows, many = found.simulated, len(found.boosts)
-    paired = found.settings.paired
+def _simulated(result: Calibration) -> Grid:
+    rows, many = result.simulated, len(result.boosts)
+    paired = result.settings.paired
     seeds = [f"{row.n_baseline}" if paired else f"{row.n_baseline}+{row.n_candidate}" for row in rows]
     return table(
         SHAPE,
@@ -213,19 +209,19 @@ def _simulated(found: Calibration) -> Grid:
         column("false alarm", [_share(row.false_alarm) for row in rows]),
         column("equivalent", [_share(row.equivalent) for row in rows], gives_way=many + 1),
         *(
-            column(plain_percent(boost), [_share(row.power[at]) for row in rows], gives_way=at + 1)
-            for at, boost in enumerate(found.boosts)
+            column(plain_percent(boost), [_share(row.power[index]) for row in rows], gives_way=index + 1)
+            for index, boost in enumerate(result.boosts)
         ),
     )
 
 
-def _notes(found: Calibration) -> tuple[str, ...]:
-    promise = found.settings.procedure.promise.format(alpha=plain_percent(found.settings.alpha))
+def _notes(result: Calibration) -> tuple[str, ...]:
+    promise = result.settings.procedure.promise.format(alpha=plain_percent(result.settings.alpha))
     return (
-        f"Where nothing differs, {_share(found.any_false_alarm)}% of simulated reports have a false alarm "
+        f"Where nothing differs, {_share(result.any_false_alarm)}% of simulated reports have a false alarm "
         f"(promised: {promise}).",
-        f"With {found.replications} simulated sweeps, a share of 5% has a standard error of "
-        f"{100 * found.error:.1f} points.",
+        f"With {result.replications} simulated sweeps, a share of 5% has a standard error of "
+        f"{100 * result.error:.1f} points.",
         "No number here allows for a failure that no seed has shown.",
     )
 

@@ -133,10 +133,10 @@ class Simulation:
         """Return seeds of one side of every shape in every replication, a row each."""
         pools = self.pools[side]
         values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
-        for place, pool in enumerate(pools):
+        for shape, pool in enumerate(pools):
             # So the simulated truth is exactly the shift, for every estimand.
             start = shift - pool.typical(self.settings.estimand)
-            values[:, place, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
+            values[:, shape, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
         rows: Floats = values.reshape(-1, values.shape[2])
         searches = self.settings.estimand.searches
         return rows if searches == 1 else best_of(rows, searches)
@@ -146,10 +146,10 @@ class Simulation:
         if settings.difference_test.resamples or settings.procedure.joint is not None:
             # Such tests use all shapes of a report, so one replication is tested at a time.
             starts = range(0, len(samples), shapes)
-            found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
-            made = [field.name for field in fields(Tests) if getattr(found[0], field.name) is not None]
-            joined: Any = {name: np.concatenate([getattr(part, name) for part in found]) for name in made}
-            return replace(found[0], **joined)
+            tests = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
+            made = [field.name for field in fields(Tests) if getattr(tests[0], field.name) is not None]
+            joined: Any = {name: np.concatenate([getattr(test, name) for test in tests]) for name in made}
+            return replace(tests[0], **joined)
         # Here the rows are of many reports, so the correction goes through them one report at a time.
         plain = run_tests(samples, replace(settings, correction="none"), rng)
 

@@ -221,10 +221,10 @@ def compare_datasets(
     parts = [dataset.sel(shape=common) for dataset in (a, b)]
     shared, timed_again = common_runs(parts, configs)
     if same_winners := timed_again is not None:
-        parts = [keep(part, names, timed_again) for part, names in zip(parts, configs, strict=True)]
+        parts = [keep(side, names, timed_again) for side, names in zip(parts, configs, strict=True)]
     sides = [
-        extract_both(part, *names) if len(names) == 2 else [extract(part, *names)]
-        for part, names in zip(parts, configs, strict=True)
+        extract_both(side, *names) if len(names) == 2 else [extract(side, *names)]
+        for side, names in zip(parts, configs, strict=True)
     ]
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
@@ -297,29 +297,29 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
 def _shape_changes(
     tests: OneSided, sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
 ) -> Iterator[ShapeChange]:
-    found = t_interval(tests.estimate, level=settings.level).widened(tests.rounding)
+    interval = t_interval(tests.estimate, level=settings.level).widened(tests.rounding)
     p = tests.difference_p()
     p_adjusted = holm(p)
     p_unchanged = holm(tests.equivalence_p(margin=math.log1p(settings.tolerance)))
-    for at, label in enumerate(labels):
-        latencies = ([float(side.latency[at]) for side in pair] for pair in sides)
+    for index, label in enumerate(labels):
+        latencies = ([float(side.latency[index]) for side in pair] for pair in sides)
         a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)
         # A change may be shown, and be shown to be small. It is *changed* then; the page counts those.
-        small = p_unchanged[at] <= settings.alpha
+        small = p_unchanged[index] <= settings.alpha
         verdict = ChangeVerdict.UNCHANGED if small else ChangeVerdict.NOT_SETTLED
-        if p_adjusted[at] <= settings.alpha:
+        if p_adjusted[index] <= settings.alpha:
             verdict = ChangeVerdict.CHANGED
         yield ShapeChange(
             shape=label,
             a=a,
             b=b,
-            seeds=tuple(int(side.n[at]) for pair in sides for side in pair),
-            change=from_log(found.difference[at]),
-            low=from_log(found.low[at]),
-            high=from_log(found.high[at]),
-            p=float(p[at]),
-            p_adjusted=float(p_adjusted[at]),
-            p_unchanged=float(p_unchanged[at]),
+            seeds=tuple(int(side.n[index]) for pair in sides for side in pair),
+            change=from_log(interval.difference[index]),
+            low=from_log(interval.low[index]),
+            high=from_log(interval.high[index]),
+            p=float(p[index]),
+            p_adjusted=float(p_adjusted[index]),
+            p_unchanged=float(p_unchanged[index]),
             verdict=verdict,
         )
 
@@ -464,34 +464,34 @@ def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -
     same in all such runs.
     """
     # By position: a configuration may have another name in the other dataset.
-    a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
+    a, b = (dataset.sel(config=list(names)) for dataset, names in zip(parts, configs, strict=True))
     # Counters intersect as multisets, so a repeated run counts as often as both datasets have it.
-    found, chosen = (
+    shared, chosen = (
         _runs(a[name]) & _runs(b[name]) if name in a and name in b else Counter()
         for name in ("latency", "winner")
     )
-    if found and found.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
+    if shared and shared.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
     # A lone rounded timing does not tell its run from others.
     telling = (
-        run for run in found if len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
+        run for run in shared if len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
     )
-    timings, winners = sum(found[run] for run in telling), chosen.total()
+    timings, winners = sum(shared[run] for run in telling), chosen.total()
     # A run may share timings and winner; the sum of both would count it twice.
     return max(timings, winners), _timed_again(a, b) if winners and not timings else None
 
 
-def keep(part: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
+def keep(dataset: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
     """Return a dataset without the timings of other runs of these configurations."""
-    where = {"shape": part["shape"], "config": list(names), "seed": part["seed"]}
-    kept = xr.DataArray(runs, where).reindex(config=part["config"], fill_value=True)
-    return part.assign(latency=part["latency"].where(kept))
+    where = {"shape": dataset["shape"], "config": list(names), "seed": dataset["seed"]}
+    kept = xr.DataArray(runs, where).reindex(config=dataset["config"], fill_value=True)
+    return dataset.assign(latency=dataset["latency"].where(kept))
 
 
 def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
     if labels_of(a, "seed") != labels_of(b, "seed"):
         return None
-    one, two = (part["latency"].notnull().any(("round", "repeat")).values for part in (a, b))
+    one, two = (dataset["latency"].notnull().any(("round", "repeat")).values for dataset in (a, b))
     both: Booleans = one & two
     same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
     return both if both.any() and same[both].all() else None

@@ -156,8 +156,8 @@ def history(
     series = given if undated else {name: given[name] for name in sorted(known, key=lambda name: known[name])}
     designs = {str(design_of(dataset.attrs)): name for name, dataset in series.items()}
     if len(designs) > 1:
-        found = listed(f"{name} is {design}" for design, name in designs.items())
-        raise InputError(f"a history takes datasets of one design, and {found}; abtune compare takes both")
+        kinds = listed(f"{name} is {design}" for design, name in designs.items())
+        raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
     shapes, both = _common(series, "shape", 1), _common(series, "config", 2)
     chosen = configurations(next(iter(series.values())).sel(config=both), baseline, candidate)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
@@ -248,11 +248,11 @@ def _date(dataset: xr.Dataset) -> datetime | None:
 def _common(series: Mapping[str, xr.Dataset], what: str, least: int) -> list[str]:
     """Return the shapes or configurations that all datasets have, in the order of the first."""
     first, *others = (labels_of(dataset, what) for dataset in series.values())
-    found = [name for name in first if all(name in other for other in others)]
-    if len(found) < least:
-        has = f"only {found[0]}" if found else f"no {what}"
+    common = [name for name in first if all(name in other for other in others)]
+    if len(common) < least:
+        has = f"only {common[0]}" if common else f"no {what}"
         raise InputError(f"a history takes {count(least, what)}; the datasets have {has} in common")
-    return found
+    return common
 
 
 def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]) -> Change:
@@ -277,10 +277,10 @@ def _moments(
     # One family: a mark anywhere in the table is a claim.
     p = holm([row.p for change in steps for row in change.shapes]).reshape(len(steps), len(shapes))
     for number, shape in enumerate(shapes):
-        for at, (name, report) in enumerate(reports.items()):
+        for i, (name, report) in enumerate(reports.items()):
             row = next(row for row in report.comparisons if row.shape == shape)
-            since = steps[at - 1].shapes[number] if at else None
-            adjusted = float(p[at - 1, number]) if at else math.nan
+            since = steps[i - 1].shapes[number] if i else None
+            adjusted = float(p[i - 1, number]) if i else math.nan
             yield Moment(
                 shape=shape,
                 dataset=name,
@@ -354,8 +354,8 @@ def _table(history: History) -> Grid:
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
     decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in moments)
     columns: list[Column] = []
-    for at, name in enumerate(history.datasets):
-        rows, age = moments[at::many], many - 1 - at
+    for number, name in enumerate(history.datasets):
+        rows, age = moments[number::many], many - 1 - number
         texts = [percent_cell(row.boost, decimals) for row in rows]
         boosts = [
             Cell(text=text, tone=row.verdict or OVERALL, notes=(1,) * row.changed)
@@ -363,7 +363,7 @@ def _table(history: History) -> Grid:
         ]
         bounds = [(row.boost_low, row.boost_high) for row in rows]
         # The oldest in between go first, and every interval before any boost.
-        columns.append(column(name, boosts, gives_way=age if at else 0))
+        columns.append(column(name, boosts, gives_way=age if number else 0))
         columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many + age))
     columns.append(column("change %", [percent_cell(row.change, decimals) for row in ends]))
     bounds = [(row.low, row.high) for row in ends]

@@ -116,7 +116,7 @@ def boost_curve(analysis: Analysis) -> Curve:
 def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]:
     yield OPTIMISTIC
     seeds = [[(point.n_baseline, point.n_candidate) for point in row] for row in points]
-    late = [row[0].trials for row, found in zip(points, seeds, strict=True) if found != seeds[-1]]
+    late = [row[0].trials for row, number in zip(points, seeds, strict=True) if number != seeds[-1]]
     if late:
         yield (
             f"Up to {count(max(late), 'trial')}, some searches have not found a candidate that runs. Rows "
@@ -141,11 +141,11 @@ def _samples(sides: Sequence[Floats], settings: Settings) -> TwoSample:
 
 def _points(sides: Sequence[Floats], trials: int, settings: Settings) -> list[Point]:
     """Return the points of all shapes; samples have shape (shapes, seeds), log seconds."""
-    found = expanded_percentile(_samples(sides, settings), level=settings.level)
-    logs = np.stack([found.difference, found.low, found.high], axis=1)
+    interval = expanded_percentile(_samples(sides, settings), level=settings.level)
+    logs = np.stack([interval.difference, interval.low, interval.high], axis=1)
     return [
-        _point(trials, logs[at], [_latency(side[at : at + 1]) for side in sides], n)
-        for at, n in enumerate(_counts(sides).T)
+        _point(trials, logs[index], [_latency(side[index : index + 1]) for side in sides], n)
+        for index, n in enumerate(_counts(sides).T)
     ]
 
 
@@ -234,10 +234,10 @@ def curve_page(curve: Curve, margin: float) -> Iterator[Part]:
     if len(curve.shapes) > FEW_SHAPES:
         yield Heading("boost % of each shape", minor=True)
         yield _overview(curve)
-    each: list[Part] = []
+    details: list[Part] = []
     for shape in curve.shapes:
-        each += [Heading(shape.shape, minor=True), _grid(shape.points, curve.level, margin)]
-    yield from shape_by_shape(each, len(curve.shapes))
+        details += [Heading(shape.shape, minor=True), _grid(shape.points, curve.level, margin)]
+    yield from shape_by_shape(details, len(curve.shapes))
     yield Bullets(curve.caveats)
 
 
@@ -247,9 +247,11 @@ def _overview(curve: Curve) -> Grid:
     decimals = boost_decimals((row[-1].boost_high - row[-1].boost_low) / 2 for row in points)
     columns = (
         column(
-            str(at[0].trials), [percent_cell(point.boost, decimals) for point in at], gives_way=_LAST - number
+            str(reached[0].trials),
+            [percent_cell(point.boost, decimals) for point in reached],
+            gives_way=_LAST - number,
         )
-        for number, at in enumerate(zip(*points, strict=True))
+        for number, reached in enumerate(zip(*points, strict=True))
     )
     return table(SHAPE, [shape.shape for shape in curve.shapes], *columns)
 

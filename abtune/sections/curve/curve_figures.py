@@ -72,7 +72,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     points = [point for point in points if point.trials >= _FIRST or not long]
     trials = [point.trials for point in points]
     low, high, boost = (
-        [100 * getattr(point, part) for point in points] for part in ("boost_low", "boost_high", "boost")
+        [100 * getattr(point, field) for point in points] for field in ("boost_low", "boost_high", "boost")
     )
     axis.axhline(0, color=GREY, lw=0.8)
     axis.fill_between(trials, low, high, color=_BAND, linewidth=0)
@@ -97,7 +97,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
 
     drawn = sorted(extremes([row.boost for row in analysis.comparisons]))
     number, names = len(drawn), (analysis.baseline, analysis.candidate)
-    rows, baseline, candidate = [analysis.comparisons[at] for at in drawn], baseline[drawn], candidate[drawn]
+    rows, baseline, candidate = ([analysis.comparisons[i] for i in drawn], baseline[drawn], candidate[drawn])
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
     titles = [shape_title(row.shape) for row in rows]
     lines = 1 + max(title.count("\n") for title in titles)
@@ -106,9 +106,11 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)
-    for axis, row, title, sides, *found in zip(axes, rows, titles, speeds, baseline, candidate, strict=True):
+    for axis, row, title, sides, *best_so_far in zip(
+        axes, rows, titles, speeds, baseline, candidate, strict=True
+    ):
         axis.set_title(title, fontsize=8, color=VERDICT_COLOURS[row.verdict])
-        _draw_panel(axis, sides, not np.isnan(found).all(), first)
+        _draw_panel(axis, sides, not np.isnan(best_so_far).all(), first)
         axis.set_ylim(bottom, top)
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter("{x:g}")

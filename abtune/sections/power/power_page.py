@@ -21,20 +21,20 @@ _MARKERS = "os^DvP"
 
 def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Return the page; ``source`` says in words where the noise comes from."""
-    each, target = _each(plan), plain_percent(plan.goal.target)
-    needed = f"{each} that find a boost with {target} power"
+    unit, target = _unit(plan), plain_percent(plan.goal.target)
+    needed = f"{unit} that find a boost with {target} power"
     return (
         Heading("power"),
         Prose(_setting(plan, source)),
         Heading(needed, minor=True),
         _needs(plan),
-        Heading(f"how often a number of {each} finds a boost, in percent", minor=True),
+        Heading(f"how often a number of {unit} finds a boost, in percent", minor=True),
         _reaches(plan),
         Bullets(tuple(_notes(plan))),
     )
 
 
-def _each(plan: SeedPlan) -> str:
+def _unit(plan: SeedPlan) -> str:
     return "pairs" if plan.goal.paired else "seeds per side"
 
 
@@ -75,10 +75,10 @@ def _reaches(plan: SeedPlan) -> Grid:
     powers = [
         column(
             plain_percent(boost),
-            [">99" if reach.power[at] > 0.995 else f"{100 * reach.power[at]:.0f}" for reach in reaches],
-            gives_way=3 + at,
+            [">99" if reach.power[index] > 0.995 else f"{100 * reach.power[index]:.0f}" for reach in reaches],
+            gives_way=3 + index,
         )
-        for at, boost in enumerate(plan.goal.boosts)
+        for index, boost in enumerate(plan.goal.boosts)
     ]
     stub = "pairs" if plan.goal.paired else "seeds"
     return table(
@@ -93,7 +93,7 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
     points = "five" if plan.goal.paired else "three"
     yield (
-        f"Below {plan.fewest} {_each(plan)} no shape can be shown to differ. The plan is for both tests "
+        f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. The plan is for both tests "
         f"that a verdict requires. Its power is right to about {points} percentage points."
     )
     if plan.cost is not None:
@@ -128,10 +128,10 @@ def draw_power(analysis: Analysis) -> Figure:
     from matplotlib import colormaps
 
     seeds = [reach.seeds for reach in plan.reaches]
-    for at, boost in enumerate(plan.goal.boosts):
-        powers = [100 * reach.power[at] for reach in plan.reaches]
-        colour = colormaps["viridis"](0.9 * at / max(len(plan.goal.boosts) - 1, 1))
-        marker, label = _MARKERS[at % len(_MARKERS)], f"{100 * boost:.6g}%"
+    for index, boost in enumerate(plan.goal.boosts):
+        powers = [100 * reach.power[index] for reach in plan.reaches]
+        colour = colormaps["viridis"](0.9 * index / max(len(plan.goal.boosts) - 1, 1))
+        marker, label = _MARKERS[index % len(_MARKERS)], f"{100 * boost:.6g}%"
         # Many powers are 0 or 100 %, so markers may cross the frame.
         axis.plot(seeds, powers, color=colour, marker=marker, ms=4, clip_on=False, label=label)
     axis.axhline(100 * plan.goal.target, color=GREY, lw=0.8)
@@ -148,9 +148,9 @@ def draw_power(analysis: Analysis) -> Figure:
             above.minorticks_off()
             above.set_xlabel(f"{unit} for {count(plan.goal.shapes, 'shape')}", fontsize=8)
             break
-    axis.set_xlabel(_each(plan))
+    axis.set_xlabel(_unit(plan))
     axis.set_ylabel(f"power (%); line: {plain_percent(plan.goal.target)} wanted")
     # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
-    place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-    axis.legend(title="true boost", frameon=False, fontsize=8, reverse=True, **place)
+    beside: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    axis.legend(title="true boost", frameon=False, fontsize=8, reverse=True, **beside)
     return figure

@@ -168,11 +168,11 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 
     def reach(n: int) -> Reach:
-        found = design.power(goal.boosts, (n, n), noise, goal.requirement)
+        powers = design.power(goal.boosts, (n, n), noise, goal.requirement)
         return Reach(
             seeds=n,
             detectable=float(design.detectable_boost((n, n), noise, goal.requirement)),
-            power=tuple(found.tolist()),
+            power=tuple(powers.tolist()),
             **hours(n),
         )
 
@@ -219,12 +219,12 @@ def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | N
     """Return what a seed of a shape has cost on average; None if the dataset has no times of runs."""
     if "tuning_time" not in dataset or of_searches(dataset):  # a log tells time by the clock, not of a core
         return None
-    part = dataset.sel(config=list(configs))
-    complete = part["run_status"].values == RunStatus.COMPLETE
-    core = _sum_of_sides(np.where(complete, part["tuning_time"].values, np.nan))
+    chosen = dataset.sel(config=list(configs))
+    complete = chosen["run_status"].values == RunStatus.COMPLETE
+    core = _sum_of_sides(np.where(complete, chosen["tuning_time"].values, np.nan))
     if math.isnan(core):
         return None
-    return RunCost(core_seconds=core, gpu_seconds=_gpu_seconds(part))
+    return RunCost(core_seconds=core, gpu_seconds=_gpu_seconds(chosen))
 
 
 def _gpu_seconds(dataset: xr.Dataset) -> float:

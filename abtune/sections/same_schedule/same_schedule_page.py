@@ -51,44 +51,41 @@ _TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME:
 
 def same_schedule_section(context: Context) -> Section:
     """Return what rebuilding the winners under the other configuration shows."""
-    found = describe_same_schedule(context.analysis)
+    same = describe_same_schedule(context.analysis)
     return Section(
-        name="same_schedule",
-        page=tuple(same_schedule_page(found)),
-        result=found,
-        sentence=summarise(found),
+        name="same_schedule", page=tuple(same_schedule_page(same)), result=same, sentence=summarise(same)
     )
 
 
-def summarise(found: SameSchedule) -> str:
+def summarise(same: SameSchedule) -> str:
     """Return in how many shapes the code is faster, and slower, each shown against the bias."""
-    if found.one_kernel:
-        return f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
-    faster, slower = found.claims
+    if same.one_kernel:
+        return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
+    faster, slower = same.claims
     gain, loss = "no shape is shown to gain", "None is shown to lose"
     if faster.at_least:
         gain = f"at least {faster.at_least} of {faster.of} shapes gain"
     if slower.at_least:
         loss = f"At least {slower.at_least} of {slower.of} lose"
     return (
-        f"The code of {found.candidate} alone: {gain} on schedules that {found.baseline} chose. "
-        f"{loss} on {found.candidate}'s own."
+        f"The code of {same.candidate} alone: {gain} on schedules that {same.baseline} chose. "
+        f"{loss} on {same.candidate}'s own."
     )
 
 
-def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
+def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
     """Yield the parts of the page."""
-    baseline, candidate = found.baseline, found.candidate
+    baseline, candidate = same.baseline, same.candidate
     yield Heading("the same schedules under both configurations")
-    yield Prose(summarise(found))
+    yield Prose(summarise(same))
     yield Prose(
         "Each winner was built under both configurations, and both kernels were timed together. The "
         "luck of the search is the same on both sides, so what differs is the code.",
         remark=True,
     )
-    if found.one_kernel:
+    if same.one_kernel:
         return
-    yield _directions(found)
+    yield _directions(same)
     yield Prose(
         f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
         f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence. "
@@ -96,7 +93,7 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
         remark=True,
     )
     yield Heading("shape by shape", minor=True)
-    readings = Counter(row.reading for row in found.shapes)
+    readings = Counter(row.reading for row in same.shapes)
     yield Tally(
         cells=tuple(
             Cell(text=f"{reading}: {readings[reading]}", tone=_TONES.get(reading, ""))
@@ -104,22 +101,22 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
             if readings[reading]
         )
     )
-    yield _shapes(found)
-    yield Prose(_explain(found), remark=True)
-    yield Bullets(found.caveats)
+    yield _shapes(same)
+    yield Prose(_explain(same), remark=True)
+    yield Bullets(same.caveats)
 
 
-def _directions(found: SameSchedule) -> Grid:
-    sides = found.of_baseline, found.of_candidate
+def _directions(same: SameSchedule) -> Grid:
+    sides = same.of_baseline, same.of_candidate
     drawn = tuple(Interval(low=side.low, value=side.effect, high=side.high, tone="overall") for side in sides)
-    effects = zip(*((row.of_baseline.effect, row.of_candidate.effect) for row in found.shapes), strict=True)
+    effects = zip(*((row.of_baseline.effect, row.of_candidate.effect) for row in same.shapes), strict=True)
     known = [[effect for effect in side if not math.isnan(effect)] for side in effects]
     positive = [f"{sum(effect > 0 for effect in side)}/{len(side)}" for side in known]
     return table(
         "schedules of",
         [side.origin for side in sides],
         column("effect %", [percent_cell(side.effect, 1) for side in sides]),
-        column(f"{plain_percent(found.level)} interval", map(_interval, sides)),
+        column(f"{plain_percent(same.level)} interval", map(_interval, sides)),
         Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
         column("shapes faster", positive, gives_way=1),
         column("schedules", [str(side.schedules) for side in sides], gives_way=2),
@@ -129,13 +126,13 @@ def _directions(found: SameSchedule) -> Grid:
     )
 
 
-def _shapes(found: SameSchedule) -> Grid:
-    rows = found.shapes
+def _shapes(same: SameSchedule) -> Grid:
+    rows = same.shapes
     readings = [Cell(text=str(row.reading), tone=_TONES.get(row.reading, "")) for row in rows]
     columns = (
         column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
-        *_side_columns(found.baseline, [row.of_baseline for row in rows], 1),
-        *_side_columns(found.candidate, [row.of_candidate for row in rows], 2),
+        *_side_columns(same.baseline, [row.of_baseline for row in rows], 1),
+        *_side_columns(same.candidate, [row.of_candidate for row in rows], 2),
         column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
         column("reading", readings, kind="word"),
     )
@@ -152,13 +149,13 @@ def _interval(side: Direction) -> str:
     return limits(side.low, side.high, 0)
 
 
-def _explain(found: SameSchedule) -> str:
+def _explain(same: SameSchedule) -> str:
     return (
-        f"{found.baseline}'s %, {found.candidate}'s %: mean boost of {found.candidate} on distinct schedules "
+        f"{same.baseline}'s %, {same.candidate}'s %: mean boost of {same.candidate} on distinct schedules "
         f"that these searches chose, with the interval over schedules. fit: schedules that both can build as "
         "different kernels, of those tried. best known: the fastest kernels of both over all schedules; one "
-        f"that is the same under both counts for {found.baseline} alone. {Reading.SAME}: both intervals "
-        f"lie within {plain_percent(found.tolerance)}. {Reading.MIXED}: gains and losses beyond "
+        f"that is the same under both counts for {same.baseline} alone. {Reading.SAME}: both intervals "
+        f"lie within {plain_percent(same.tolerance)}. {Reading.MIXED}: gains and losses beyond "
         f"the noise of measuring. {Reading.OPEN}: none of these. Readings are corrected over the shapes "
         "(Holm)."
     )
@@ -169,14 +166,14 @@ _ROW = 0.34  # inch
 
 def draw_same_schedule(analysis: Analysis) -> Figure:
     """Return a figure of the effect on every schedule, beside the boost of the searches."""
-    found = describe_same_schedule(analysis)
-    names = found.baseline, found.candidate
+    same = describe_same_schedule(analysis)
+    names = same.baseline, same.candidate
     sides = [extract_transfers(analysis.analysed, name, *names) for name in names]
     schedules = {
         shape.shape: [np.expm1(effects(side, index)) for side in sides]
-        for index, shape in enumerate(found.shapes)
+        for index, shape in enumerate(same.shapes)
     }
-    best = {row.shape: row.best.boost for row in found.shapes}
+    best = {row.shape: row.best.boost for row in same.shapes}
     every = [boost for values in schedules.values() for side in values for boost in side.tolist()]
     if not every:
         raise InputError(f"no schedule gives {names[0]} and {names[1]} two different kernels to draw")
@@ -184,7 +181,7 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
     scale = drawable(choose_scale(drawn, margin=0.0, further=[*every, *best.values()]))
     notes = (
         f"boost of {names[1]} over {names[0]} on each schedule (%)",
-        f"line: boost of the searches with its {plain_percent(found.level)} interval",
+        f"line: boost of the searches with its {plain_percent(same.level)} interval",
         "thin line: interval of all shapes at once",
         "star: best known kernels of both",
     )

@@ -191,11 +191,11 @@ def _levels(n_first: Floats, n_second: Floats, level: float, *, paired: bool) ->
     """Return the largest levels up to one that designs attain, 0 for none, and their smallest p-values."""
     pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
-    found = [
+    levels = [
         (attainable_level(one, two, level, paired=paired), smallest_p(one, two, paired=paired))
         for one, two in unique.tolist()
     ]
-    attained, step = np.array(found)[position.ravel()].T
+    attained, step = np.array(levels)[position.ravel()].T
     return attained.reshape(n_first.shape), step.reshape(n_first.shape)
 
 
