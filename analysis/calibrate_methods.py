@@ -84,9 +84,9 @@ def coverage(
     rng = np.random.default_rng([1, n, m])
     first, second = pair[0](rng, (replications, n)), pair[1](rng, (replications, m))
     samples = TwoSample.without_floor(first, second)
-    found = methods_for(estimand)[name].compute(samples, level=LEVEL)
+    interval = methods_for(estimand)[name].compute(samples, level=LEVEL)
     right = truth(pair, estimand)
-    return float(np.mean((found.low <= right + 1e-12) & (found.high >= right - 1e-12)))
+    return float(np.mean((interval.low <= right + 1e-12) & (interval.high >= right - 1e-12)))
 
 
 def coverage_table(estimand: Estimand, replications: int) -> str:

@@ -38,14 +38,14 @@ def rates(seeds: tuple[int, ...], spreads: tuple[int, ...], rng: np.random.Gener
     """Return the error rates of the three degrees of freedom."""
     samples = [rng.normal(0, s, (REPLICATIONS, n)) for s, n in zip(spreads, seeds, strict=True)]
     pairs = [TwoSample.without_floor(*samples[:2]), TwoSample.without_floor(*samples[2:])]
-    found: list[Floats] = []
+    freedoms: list[Floats] = []
     for estimates in (map(standard_error, pairs), map(conservative_welch, pairs)):
         a, b = estimates
         variances, own = (a.error**2, b.error**2), (a.freedom, b.freedom)
-        found.append(welch_freedom(*variances, own[0] + 1, own[1] + 1))
-    found.append(conservative_freedom(variances, own, np.zeros(REPLICATIONS, dtype=np.int64)))
+        freedoms.append(welch_freedom(*variances, own[0] + 1, own[1] + 1))
+    freedoms.append(conservative_freedom(variances, own, np.zeros(REPLICATIONS, dtype=np.int64)))
     t = -np.abs(b.difference - a.difference) / np.sqrt(variances[0] + variances[1])
-    p = [2 * special.stdtr(freedom, t) for freedom in found]
+    p = [2 * special.stdtr(freedom, t) for freedom in freedoms]
     return [f"{100 * np.mean(q < 0.05):5.1f} {100 * SHAPES * np.mean(q < 0.05 / SHAPES):5.1f}" for q in p]
 
 
@@ -63,13 +63,13 @@ def of_failures(n: int, rng: np.random.Generator) -> str:
         logs = [np.stack([noise(rng, (SHAPES, n)) for noise in (none, other)], axis=1) for other in SIDES]
         slower = logs[1] + np.array([0.0, np.log1p(TOLERANCE)])[:, np.newaxis]
         before, after, moved = (dataset(values) for values in (*logs, slower))
-        for at, gap in enumerate((lambda _: 0.0, skewness_gap)):
+        for index, gap in enumerate((lambda _: 0.0, skewness_gap)):
             with mock.patch.object(change, "skewness_gap", gap):
                 same, other = (
-                    compare_datasets(before, found, tolerance=TOLERANCE - 1e-6) for found in (after, moved)
+                    compare_datasets(before, later, tolerance=TOLERANCE - 1e-6) for later in (after, moved)
                 )
-            counts[at] += any(row.verdict is ChangeVerdict.CHANGED for row in same.shapes)
-            counts[2 + at] += any(row.verdict is ChangeVerdict.UNCHANGED for row in other.shapes)
+            counts[index] += any(row.verdict is ChangeVerdict.CHANGED for row in same.shapes)
+            counts[2 + index] += any(row.verdict is ChangeVerdict.UNCHANGED for row in other.shapes)
     return " ".join(f"{100 * share:5.1f}" for share in counts / REPORTS)
 
 

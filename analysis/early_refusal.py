@@ -137,27 +137,30 @@ def propose_as_stock(
             return fits
 
     stock = ms.postproc.Postproc.create("cuda")
-    watched = [First(), *(Last() if isinstance(each, type(verify)) else each for each in stock)]
+    watched = [
+        First(),
+        *(Last() if isinstance(postprocessor, type(verify)) else postprocessor for postprocessor in stock),
+    ]
 
     def context(*arguments: Any, **_: Any) -> Any:
         return search_context(*arguments, postprocessors=watched)
 
     with mock.patch.dict(os.environ, {STOCK: "1"}), mock.patch.object(room, "search_context", context):
-        found, seconds, _ = propose(problem, history, rng_seed)
+        candidates, seconds, _ = propose(problem, history, rng_seed)
     verdicts = {
         "passed_by_both": met[False, False],
         "refused_by_both": met[True, True],
         "refused_early_only": met[True, False],
         "refused_late_only": met[False, True],
     }
-    return verdicts, found, seconds
+    return verdicts, candidates, seconds
 
 
 # --- all searches -------------------------------------------------------------------------------------
 
 
 def compare_all(
-    left: Sequence[tuple[str, str]], target: str, options: dict[str, int], found: list[Row], arguments: Any
+    left: Sequence[tuple[str, str]], target: str, options: dict[str, int], done: list[Row], arguments: Any
 ) -> None:
     """Compare the searches that are left, side by side, and keep what is finished until time is up."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -168,9 +171,9 @@ def compare_all(
         futures = [pool.submit(compare, *search, target, options) for search in left]
         try:
             for future in concurrent.futures.as_completed(futures, timeout=max(end - time.monotonic(), 0)):
-                found += future.result()
-                keep(found, target, options, arguments.out)
-                print(*(found[-1][name] for name in ("shape", "config", "same")), flush=True)
+                done += future.result()
+                keep(done, target, options, arguments.out)
+                print(*(done[-1][name] for name in ("shape", "config", "same")), flush=True)
         except TimeoutError:
             print("stopped by the time limit; the same command goes on", flush=True)
         finally:
@@ -277,15 +280,15 @@ def main() -> None:
     study = abtune.open_dataset(STUDY)
     target = study.attrs["target"]
     options = {} if arguments.population is None else {"population_size": arguments.population}
-    found = load(arguments.out, target, options)
-    done = {(row["shape"], row["config"]) for row in found}
+    known = load(arguments.out, target, options)
+    done = {(row["shape"], row["config"]) for row in known}
     wanted = [
         (label, config)
         for label in arguments.shapes or map(str, study["shape"].values)
         for config in arguments.configs
     ]
-    compare_all([search for search in wanted if search not in done], target, options, found, arguments)
-    rows = [row for search in wanted for row in found if (row["shape"], row["config"]) == search]
+    compare_all([search for search in wanted if search not in done], target, options, known, arguments)
+    rows = [row for search in wanted for row in known if (row["shape"], row["config"]) == search]
     if rows:
         population = options.get("population_size", POPULATION)
         print(section(rows, population, shlex.join(["python", "analysis/early_refusal.py", *sys.argv[1:]])))

@@ -110,14 +110,14 @@ def budget_table(dataset: xr.Dataset, total: int) -> str:
 
 def shape_table(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float]) -> str:
     """Each shape: what was published, and its boosts by long and by short searches."""
-    found = zip(*(abtune.analyze(each).comparisons for each in (dataset, reference)), strict=True)
+    pairs = zip(*(abtune.analyze(study).comparisons for study in (dataset, reference)), strict=True)
     rows = (
         (
             f"`{pair[0].shape}`",
             percent(claims[pair[0].shape]),
             *(f"{percent(row.boost)} ({span(row)})" for row in pair),
         )
-        for pair in found
+        for pair in pairs
     )
     return table(f"shape|published, one run:|{seeds_of(dataset)}:|{seeds_of(reference)}:", rows)
 
@@ -140,8 +140,8 @@ def _draw_speed(axis: Axes, dataset: xr.Dataset) -> None:
     trials = np.arange(16, dataset.sizes["trial"] + 1)
     curves = np.stack([best_after(dataset, count) for count in trials.tolist()], axis=-1)
     curves = np.exp(curves - np.mean(curves[..., -1:], axis=2, keepdims=True))
-    for place, config in enumerate(dataset["config"].values):
-        of_config = curves[:, place].reshape(-1, len(trials))
+    for index, config in enumerate(dataset["config"].values):
+        of_config = curves[:, index].reshape(-1, len(trials))
         axis.plot(trials, of_config.T, color=COLOURS[config], lw=0.6, alpha=0.35)
         axis.plot(
             trials, np.exp(np.mean(np.log(of_config), axis=0)), color=COLOURS[config], lw=2, label=config
@@ -156,9 +156,9 @@ def _draw_speed(axis: Axes, dataset: xr.Dataset) -> None:
 def _draw_noise(axis: Axes, dataset: xr.Dataset, reference: xr.Dataset) -> None:
     for data, colour, name, shift in ((reference, "#999999", REFERENCE, -6), (dataset, "#222222", NAME, 6)):
         places = steps(data)
-        found = [noise(best_after(data, count)) for count in places]
-        values = np.array([100 * deviation for deviation, _ in found])
-        freedom = found[0][1]
+        noises = [noise(best_after(data, count)) for count in places]
+        values = np.array([100 * deviation for deviation, _ in noises])
+        freedom = noises[0][1]
         low, high = np.sqrt(freedom / stats.chi2.ppf([[0.975], [0.025]], freedom))
         errors = np.stack([values - low * values, high * values - values])
         axis.errorbar(
@@ -293,8 +293,8 @@ def searched_again(dataset: xr.Dataset) -> str:
     own = abtune.analyze(fresh)
     shapes = [label for label in dataset["shape"].values if label in fresh["shape"].values]
     sides = [
-        np.log(part["search_latency"].sel(shape=shapes, config=list(names)).values.reshape(len(shapes), -1))
-        for part, names in (
+        np.log(side["search_latency"].sel(shape=shapes, config=list(names)).values.reshape(len(shapes), -1))
+        for side, names in (
             (dataset, ["mainline"]),
             (fresh.isel(seed=slice(SEEDS_ON_H200)), ["mainline", "again"]),
         )
@@ -322,8 +322,8 @@ searches' own timings count.
 
 def include_zero(analysis: abtune.Analysis) -> str:
     """Count the intervals that include zero."""
-    found = [row.boost_low <= 0 <= row.boost_high for row in analysis.comparisons]
-    return f"{sum(found)} of {len(found)}"
+    includes = [row.boost_low <= 0 <= row.boost_high for row in analysis.comparisons]
+    return f"{sum(includes)} of {len(includes)}"
 
 
 def again_table(analysis: abtune.Analysis) -> str:
@@ -349,13 +349,13 @@ def dealt(shapes: list[str], pooled: np.ndarray) -> str:
     """Deal the searches of one configuration to two sides at random, and say what the reports find."""
     rng = np.random.default_rng(0)
     half = int(np.isfinite(pooled).sum(axis=1).min()) // 2
-    found: list[tuple[float, ...]] = []
+    outcomes: list[tuple[float, ...]] = []
     for _ in range(DEALS):
         rows = [rng.permutation(row[np.isfinite(row)])[: 2 * half] for row in pooled]
         halves = np.array(rows).reshape(len(shapes), 2, half)
         analysis = abtune.analyze(two_sides(shapes, halves[:, 0], halves[:, 1]))
         verdicts = {row.verdict for row in analysis.comparisons}
-        found.append(
+        outcomes.append(
             (
                 bool(verdicts & {Verdict.IMPROVED, Verdict.REGRESSED}),
                 any(claim.claim == "faster" and claim.at_least for claim in analysis.claims),
@@ -363,7 +363,7 @@ def dealt(shapes: list[str], pooled: np.ndarray) -> str:
                 Verdict.EQUIVALENT in verdicts,
             )
         )
-    different, faster, included, equivalent = np.mean(found, axis=0)
+    different, faster, included, equivalent = np.mean(outcomes, axis=0)
     return f"""\
 Then {2 * half} of these searches of each shape were dealt to two sides of {half} at random, {DEALS:,} times:
 

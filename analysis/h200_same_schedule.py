@@ -40,18 +40,18 @@ def described(dataset: xr.Dataset) -> SameSchedule:
     return describe_same_schedule(abtune.analyze(dataset))
 
 
-def shown(found: SameSchedule) -> str:
+def shown(same: SameSchedule) -> str:
     """Say in how many shapes the code gains or loses against the bias of the schedules."""
-    gain, loss = (f"at least {claim.at_least}" if claim.at_least else "none" for claim in found.claims)
-    none_fits = sum(not row.of_baseline.fitting for row in found.shapes)
+    gain, loss = (f"at least {claim.at_least}" if claim.at_least else "none" for claim in same.claims)
+    none_fits = sum(not row.of_baseline.fitting for row in same.shapes)
     return (
-        f"on schedules that mainline chose, a gain is shown in {gain} of {len(found.shapes)} shapes. "
+        f"on schedules that mainline chose, a gain is shown in {gain} of {len(same.shapes)} shapes. "
         f"On async's own schedules, a loss is shown in {loss}. "
         f"In {none_fits} shapes no schedule of mainline fits."
     )
 
 
-def effect_table(found: SameSchedule) -> str:
+def effect_table(same: SameSchedule) -> str:
     """Return a line for each shape."""
     rows = (
         (
@@ -63,7 +63,7 @@ def effect_table(found: SameSchedule) -> str:
             known(row.best.boost),
             row.reading,
         )
-        for row in found.shapes
+        for row in same.shapes
     )
     return table(
         "shape|by search:|on mainline's schedules:|fit:|on async's schedules:|best known:|reading", rows
@@ -90,8 +90,8 @@ def memory_table(studies: dict[str, xr.Dataset]) -> str:
 
 def winners(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Yield the shape and the tuning record of each winner of mainline."""
-    found = dataset["winner"].sel(config="mainline").transpose("shape", "seed")
-    for label, records in zip(dataset["shape"].values.tolist(), found.values.tolist(), strict=True):
+    texts = dataset["winner"].sel(config="mainline").transpose("shape", "seed")
+    for label, records in zip(dataset["shape"].values.tolist(), texts.values.tolist(), strict=True):
         yield from ((label, record) for record in records if record)
 
 
@@ -227,9 +227,9 @@ A pipeline keeps several versions of each tile. TVM's copies use static shared m
 """)
 
 
-def unfitting(found: SameSchedule) -> str:
+def unfitting(same: SameSchedule) -> str:
     """Count the schedules of the baseline that the candidate has no room for."""
-    return f"{found.of_baseline.does_not_fit} of {found.of_baseline.schedules}"
+    return f"{same.of_baseline.does_not_fit} of {same.of_baseline.schedules}"
 
 
 if __name__ == "__main__":

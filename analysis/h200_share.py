@@ -63,12 +63,13 @@ def other_card(shared: xr.Dataset) -> Iterator[str]:
     other = abtune.open_dataset(str(ROOT / "data" / OTHER_CARD))
     change = abtune.compare_datasets(other, shared)
     counts = Counter(str(row.verdict) for row in change.shapes)
-    found = listed(f"{number} *{words}*" for words, number in counts.items())
+    counted = listed(f"{number} *{words}*" for words, number in counts.items())
     mean, pairs = change.overall, int(differences(other).notnull().sum())
     yield (
-        f"On another card, an H100, the same kernels have the same boosts: {found} of {len(change.shapes)} "
-        f"shapes. The mean changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)}). "
-        f"`abtune compare data/{OTHER_CARD} {SHARED}` compares the winners of {pairs} pairs with themselves."
+        f"On another card, an H100, the same kernels have the same boosts: {counted} of "
+        f"{len(change.shapes)} shapes. The mean changes by {percent(mean.change)} ({percent(mean.low)} to "
+        f"{percent(mean.high)}). `abtune compare data/{OTHER_CARD} {SHARED}` compares the winners of "
+        f"{pairs} pairs with themselves."
     )
 
 
@@ -96,9 +97,9 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     )
     yield ""
     counts = Counter(row.verdict for row in pairs.comparisons)
-    found = listed(f"{counts[verdict]} *{verdict.words}*" for verdict in Verdict if counts[verdict])
+    verdicts = listed(f"{counts[verdict]} *{verdict.words}*" for verdict in Verdict if counts[verdict])
     narrow = sum(row.verdict is Verdict.IMPROVED and row.p_adjusted > NARROW for row in pairs.comparisons)
-    yield f"Verdicts: {found}. {narrow} pass narrowly: their adjusted p is above {NARROW}."
+    yield f"Verdicts: {verdicts}. {narrow} pass narrowly: their adjusted p is above {NARROW}."
     yield from (
         "",
         *worth(independent, shared),
@@ -121,8 +122,8 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
 
 def code_or_schedules(pairs: abtune.Analysis) -> Iterator[str]:
     """Yield what async does to the winners of each side."""
-    found = describe_same_schedule(pairs)
-    ours, theirs = found.of_baseline, found.of_candidate
+    same = describe_same_schedule(pairs)
+    ours, theirs = same.of_baseline, same.of_candidate
     yield (
         f"`abtune analyze {SHARED}` ends with the winners of each side, built under both configurations. "
         f"Asynchronous copies change the winners of mainline by {percent(ours.effect)} "
@@ -157,21 +158,24 @@ def claims_table(*columns: Sequence[abtune.Analysis]) -> Iterator[str]:
     """Yield at least how many shapes are faster, or not much slower; medians over a column's analyses."""
     yield "| at least | independent | at equal knowledge, as many trials | all pairs |"
     yield "| --- | ---: | ---: | ---: |"
-    found = [
+    claims = [
         [
-            {(claim.claim, claim.beyond): claim for claim in each.claims if not claim.workload}
-            for each in column
+            {(claim.claim, claim.beyond): claim for claim in analysis.claims if not claim.workload}
+            for analysis in column
         ]
         for column in columns
     ]
-    for key, claim in found[0][0].items():
+    for key, claim in claims[0][0].items():
         beyond = f" by more than {100 * claim.beyond:.0f} %" if claim.beyond else ""
-        counts = (round(np.median([each[key].at_least for each in column])) for column in found)
+        counts = (round(np.median([analysis[key].at_least for analysis in column])) for column in claims)
         yield f"| {claim.claim}{beyond} | {' | '.join(f'{count} of {claim.of}' for count in counts)} |"
     decided = (
         round(
             np.median(
-                [sum(row.verdict != Verdict.INCONCLUSIVE for row in each.comparisons) for each in column]
+                [
+                    sum(row.verdict != Verdict.INCONCLUSIVE for row in analysis.comparisons)
+                    for analysis in column
+                ]
             )
         )
         for column in columns
@@ -179,7 +183,7 @@ def claims_table(*columns: Sequence[abtune.Analysis]) -> Iterator[str]:
     yield f"| not *inconclusive* | {' | '.join(f'{count} of {claim.of}' for count in decided)} |"
     means = []
     for column in columns:
-        shapes = [each.overall.these_shapes for each in column]
+        shapes = [analysis.overall.these_shapes for analysis in column]
         spans = [(mean.boost, mean.boost_low, mean.boost_high) for mean in shapes]
         boost, low, high = np.median(spans, axis=0)
         means.append(f"{percent(boost)} ({100 * low:+.1f} to {100 * high:+.1f})")
@@ -205,7 +209,7 @@ def published_table(alone: abtune.Analysis, pairs: abtune.Analysis) -> Iterator[
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     )
     for row in rows:
-        cells = " | ".join(f"{percent(each.boost)} | {span(each)}" for each in (others[row.shape], row))
+        cells = " | ".join(f"{percent(design.boost)} | {span(design)}" for design in (others[row.shape], row))
         yield f"| {short(row.shape)} | {percent(claims[row.shape])} | {cells} |"
 
 
@@ -233,7 +237,7 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
     low, high = (ratio / stats.f.ppf(level, *freedom) for level in (0.975, 0.025))
     ratios = (narrow / wide).values
     order = np.argsort(-ratios)
-    least = [short(str(wide["shape"].values[at])) for at in order[:2]]
+    least = [short(str(wide["shape"].values[index])) for index in order[:2]]
     yield (
         f"**A trial of a search that shares is worth {ratio:.1f} trials of an independent one (95 % "
         f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
@@ -244,7 +248,7 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
         f"{ratios[order[1]]:.2f} times the spread of independent searches."
     )
     yield ""
-    yield from (why_least(shared.sel(shape=[wide["shape"].values[at]])) for at in order[:2])
+    yield from (why_least(shared.sel(shape=[wide["shape"].values[index]])) for index in order[:2])
 
 
 def why_least(shape: xr.Dataset) -> str:
@@ -276,14 +280,14 @@ def exchange_table(shared: xr.Dataset) -> Iterator[str]:
     yield "| searches of | trials carried over | of these failed | winners carried over |"
     yield "| --- | ---: | ---: | ---: |"
     for config in shared["config"].values.tolist():
-        part = {"config": config}
-        carried = (origin.sel(part) == TrialOrigin.CARRIED_OVER).values
-        ran = (status.sel(part) != TrialStatus.NOT_RUN).values
-        failed = carried & ran & (status.sel(part) != TrialStatus.OK).values
-        times = latency.sel(part).transpose("shape", "seed", "trial").values
+        of_config = {"config": config}
+        carried = (origin.sel(of_config) == TrialOrigin.CARRIED_OVER).values
+        ran = (status.sel(of_config) != TrialStatus.NOT_RUN).values
+        failed = carried & ran & (status.sel(of_config) != TrialStatus.OK).values
+        times = latency.sel(of_config).transpose("shape", "seed", "trial").values
         done = np.isfinite(times).any(axis=-1)
         best = np.nanargmin(np.where(done[..., np.newaxis], times, 0.0), axis=-1)
-        order = origin.sel(part).transpose("shape", "seed", "trial").values
+        order = origin.sel(of_config).transpose("shape", "seed", "trial").values
         won = np.take_along_axis(order, best[..., np.newaxis], axis=-1)[..., 0][done]
         yield (
             f"| {config} | {100 * (carried & ran).sum() / ran.sum():.0f} % "
@@ -304,7 +308,7 @@ def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[st
     for name, dataset in studies.items():
         cost = alone if dataset is reference else float(dataset["tuning_time"].mean())
         variance = root_mean_square(spread(dataset)) ** 2
-        logs = [seed_logs(each).mean("seed") for each in (dataset, reference)]
+        logs = [seed_logs(study).mean("seed") for study in (dataset, reference)]
         change = 100 * xr.ufuncs.expm1((logs[0] - logs[1]).mean("shape"))
         yield (
             f"| {name} | {pairs_a_shape(dataset)} | {cost:.0f} | {variance:.4f} "

@@ -85,8 +85,10 @@ def boost(values: np.ndarray) -> float:
 
 def short(label: str) -> str:
     """Abbreviate a label to what tells the pilot's shapes apart."""
-    kept = [part for part in label.split("_") if part.split("=")[0] in ("M", "N", "K", "H", "C", "R", "STR")]
-    return " ".join(part for part in kept if part != "N=1")
+    kept = [
+        field for field in label.split("_") if field.split("=")[0] in ("M", "N", "K", "H", "C", "R", "STR")
+    ]
+    return " ".join(field for field in kept if field != "N=1")
 
 
 def seeds_table(dataset: xr.Dataset) -> str:
@@ -147,15 +149,15 @@ def measuring_noise(dataset: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr
         rounds.var("round", ddof=1),
         logs.var("repeat", ddof=1),
     )
-    search, between, within = (np.sqrt(each.mean(set(each.dims) - {"shape"})) for each in spreads)
+    search, between, within = (np.sqrt(variance.mean(set(variance.dims) - {"shape"})) for variance in spreads)
     return search, between, within
 
 
 def noise_sentence(dataset: xr.Dataset) -> str:
     """Say how large the noise of the search is, and how small the noise of measuring."""
     search, between, within = (
-        f"{100 * float(each.median()):.2g} % (at most {100 * float(each.max()):.2g} %)"
-        for each in measuring_noise(dataset)
+        f"{100 * float(deviations.median()):.2g} % (at most {100 * float(deviations.max()):.2g} %)"
+        for deviations in measuring_noise(dataset)
     )
     return (
         f"From the searches: the standard deviation of the log latency is {search} between seeds. "

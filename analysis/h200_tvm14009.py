@@ -32,11 +32,7 @@ from abtune.report.figures.forest import draw_forest
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAME = "h200-tvm14009"
-OPTIONS: tuple[dict[str, str], ...] = (
-    {},
-    {"correction": "max-t"},
-    {"correction": "bh"},
-)
+OPTIONS: tuple[dict[str, str], ...] = ({}, {"correction": "max-t"}, {"correction": "bh"})
 
 
 def findings(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
@@ -48,7 +44,9 @@ def findings(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
     above, below = (published > high).sum(), (published < low).sum()
     rank = stats.spearmanr(published, boosts)
     verdicts = [row.verdict for row in rows]
-    counts = ", ".join(f"{verdicts.count(each)} {each.words}" for each in abtune.Verdict if each in verdicts)
+    counts = ", ".join(
+        f"{verdicts.count(verdict)} {verdict.words}" for verdict in abtune.Verdict if verdict in verdicts
+    )
     others = ", ".join(f"{kind.workload} {span(kind.shapes_like_these)}" for kind in analysis.overall.by_kind)
     negative = [row for row in rows if claims[row.shape] < 0]
     here = ", ".join(
@@ -88,7 +86,7 @@ def warnings(analysis: abtune.Analysis, dataset: xr.Dataset) -> str:
         "A call that short ends before the host has launched the next, so launching is timed. "
         "It is slower if the host does other work; that was not recorded."
     )
-    return "\n".join(f"- {each}" for each in (*analysis.caveats, *single, drift))
+    return "\n".join(f"- {caveat}" for caveat in (*analysis.caveats, *single, drift))
 
 
 def method_table(dataset: xr.Dataset) -> str:
@@ -96,12 +94,12 @@ def method_table(dataset: xr.Dataset) -> str:
     lines = []
     for options in OPTIONS:
         rows = abtune.analyze(dataset, **options).comparisons  # type: ignore[arg-type]
-        found = (
+        numbers = (
             ", ".join(short(row.shape) for row in rows if row.verdict is verdict) or "none"
             for verdict in (abtune.Verdict.IMPROVED, abtune.Verdict.REGRESSED)
         )
         lines.append(
-            (" ".join(f"`--{name} {value}`" for name, value in options.items()) or "default", *found)
+            (" ".join(f"`--{name} {value}`" for name, value in options.items()) or "default", *numbers)
         )
     return table("options|improved|regressed", lines)
 

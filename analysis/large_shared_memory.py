@@ -127,17 +127,21 @@ def kind_table(studies: dict[str, xr.Dataset]) -> str:
         fastest = own.min("seed") - (own - effect).min("seed")
         for label in effect["shape"].values[effect.notnull().any("seed")]:
             pair = effect.mean("seed").sel(shape=label), fastest.sel(shape=label)
-            kinds.setdefault(kind_of(label), []).append(tuple(100 * np.expm1(float(each)) for each in pair))
+            kinds.setdefault(kind_of(label), []).append(tuple(100 * np.expm1(float(log)) for log in pair))
     rows = (
-        (kind, len(found), *(f"{min(side):+.1f} to {max(side):+.1f} %" for side in zip(*found, strict=True)))
-        for kind, found in sorted(kinds.items())
+        (
+            kind,
+            len(boosts),
+            *(f"{min(side):+.1f} to {max(side):+.1f} %" for side in zip(*boosts, strict=True)),
+        )
+        for kind, boosts in sorted(kinds.items())
     )
     return table("shapes|number:|mean effect:|fastest kernel:", rows)
 
 
 def kind_of(label: str) -> str:
     """Return what tells shapes that gain from shapes that lose."""
-    sizes = dict(part.split("=") for part in label.split("_"))
+    sizes = dict(field.split("=") for field in label.split("_"))
     if sizes.get("R") == "1":
         return f"1x1 convolution, {'at least' if int(sizes['C']) >= 1024 else 'under'} 1,024 channels"
     return "3x3 or 7x7 convolution" if "R" in sizes else "GEMM"

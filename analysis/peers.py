@@ -66,14 +66,14 @@ def asv(first: Array, second: Array) -> bool:
 
 def bca(first: Array, second: Array) -> bool:
     """Look whether scipy's default interval, which is DABEST's too, leaves out zero."""
-    found = stats.bootstrap(
+    result = stats.bootstrap(
         (np.log(first), np.log(second)),
         lambda a, b, axis=-1: np.mean(a, axis=axis) - np.mean(b, axis=axis),
         n_resamples=999,
         confidence_level=LEVEL,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return not found.low <= 0 <= found.high
+    return not result.low <= 0 <= result.high
 
 
 def corrected_ranks(first: Array, second: Array) -> npt.NDArray[np.bool_]:
@@ -98,7 +98,7 @@ def by_abtune(first: Array, second: Array) -> npt.NDArray[np.bool_]:
     """Take the verdicts of a report."""
     dataset = abtune.make_dataset(
         np.stack([first, second], axis=1),
-        shapes=[f"s{at}" for at in range(len(first))],
+        shapes=[f"s{i}" for i in range(len(first))],
         configs=["baseline", "candidate"],
     )
     called = (abtune.Verdict.IMPROVED, abtune.Verdict.REGRESSED)
@@ -129,11 +129,11 @@ class Rates:
 def rate(tool: Tool, reports: Iterator[tuple[Array, Array]], real: npt.NDArray[np.bool_]) -> Rates:
     """Let a tool judge reports in which the shapes ``real`` differ, and no others."""
     called = np.array([tool(first, second) for first, second in reports])
-    false, found = called[:, ~real], called[:, real]
+    false, right = called[:, ~real], called[:, real]
     return Rates(
         false=float(false.mean()),
         any_false=float(false.any(axis=1).mean()),
-        found=float(found.mean()) if real.any() else float("nan"),
+        found=float(right.mean()) if real.any() else float("nan"),
     )
 
 
@@ -184,8 +184,8 @@ def table(reports: Callable[[], Iterator[tuple[Array, Array]]], real: npt.NDArra
     yield "| " + " | ".join(heads) + " |"
     yield "| --- |" + " ---: |" * (len(heads) - 1)
     for name, tool in TOOLS.items():
-        found = rate(tool, reports(), real)
-        shares = [found.false, found.any_false] + ([found.found] if real.any() else [])
+        rates = rate(tool, reports(), real)
+        shares = [rates.false, rates.any_false] + ([rates.found] if real.any() else [])
         yield f"| {name} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |"
 
 

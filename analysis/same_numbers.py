@@ -69,12 +69,12 @@ def write(folder: Path) -> None:
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the path and value of everything in a JSON document that is no sentence."""
     if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from leaves(part, f"{path}.{name}")
+        for name, inner in value.items():
+            yield from leaves(inner, f"{path}.{name}")
     elif isinstance(value, list):
-        sentences = value and all(isinstance(part, str) and " " in part for part in value)
-        for place, part in enumerate([] if sentences else value):
-            yield from leaves(part, f"{path}[{place}]")
+        sentences = value and all(isinstance(inner, str) and " " in inner for inner in value)
+        for index, inner in enumerate([] if sentences else value):
+            yield from leaves(inner, f"{path}[{index}]")
     elif not isinstance(value, str) or (" " not in value and not path.endswith(".found")):
         yield path, value
 
@@ -86,7 +86,9 @@ def differences(before: Path, after: Path) -> Iterator[str]:
         if not other.exists():
             yield f"{file.stem}: not made"
             continue
-        old, new = (dict(leaves(json.loads(place.read_text(encoding="utf-8")))) for place in (file, other))
+        old, new = (
+            dict(leaves(json.loads(json_file.read_text(encoding="utf-8")))) for json_file in (file, other)
+        )
         if old.get(".exit_code") != new.get(".exit_code"):
             yield f"{file.stem}: exit code was {old.get('.exit_code', 0)}, is {new.get('.exit_code', 0)}"
             continue

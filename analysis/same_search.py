@@ -83,13 +83,13 @@ class Store:
         return self._name(key, "latency") in self._arrays
 
     def __getitem__(self, key: Key) -> Found:
-        parts = {part: self._arrays[self._name(key, part)] for part in ("latency", "hashes", "sizes")}
+        parts = {name: self._arrays[self._name(key, name)] for name in ("latency", "hashes", "sizes")}
         return Found(**parts)
 
-    def add(self, key: Key, found: Found) -> None:
+    def add(self, key: Key, run: Found) -> None:
         """Keep a run, at once."""
-        for part in ("latency", "hashes", "sizes"):
-            self._arrays[self._name(key, part)] = getattr(found, part)
+        for name in ("latency", "hashes", "sizes"):
+            self._arrays[self._name(key, name)] = getattr(run, name)
         written = self._path.with_suffix(".partial.npz")
         np.savez_compressed(written, **self._arrays)
         written.replace(self._path)
@@ -103,8 +103,8 @@ class Store:
         )
 
     @staticmethod
-    def _name(key: Key, part: str) -> str:
-        return "/".join((*map(str, key), part))
+    def _name(key: Key, name: str) -> str:
+        return "/".join((*map(str, key), name))
 
 
 def gather(store: Store, seeds: Mapping[Shape, int], target: str, budget: Budget) -> None:
@@ -156,8 +156,8 @@ def winner_table(dataset: xr.Dataset, pair: tuple[str, str]) -> list[str]:
 
 def winners(dataset: xr.Dataset, label: str, engine: str) -> Floats:
     """Return the latency of every winner of an engine."""
-    found = dataset["latency"].sel(shape=label, config=engine).values.ravel()
-    return found[np.isfinite(found)]
+    latencies = dataset["latency"].sel(shape=label, config=engine).values.ravel()
+    return latencies[np.isfinite(latencies)]
 
 
 def convergence_table(dataset: xr.Dataset, counts: Sequence[int]) -> list[str]:
@@ -205,7 +205,7 @@ class Step:
 
 def steps(dataset: xr.Dataset, size: int) -> list[Step]:
     """Compare all candidates, iteration by iteration: far less noisy than winners, the best of them."""
-    found = []
+    compared = []
     for label in dataset["shape"].values:
         logs = xr.ufuncs.log(dataset["trial_latency"].sel(shape=label).dropna("seed"))
         for first in range(0, dataset.sizes["trial"], size):
@@ -213,7 +213,7 @@ def steps(dataset: xr.Dataset, size: int) -> list[Step]:
             sides = {engine: means.sel(config=engine).values for engine in ENGINES}
             test = stats.ttest_ind(sides["abtune"], sides["tune_tir"], equal_var=False)
             interval = test.confidence_interval(0.95)
-            found.append(
+            compared.append(
                 Step(
                     shape=str(label),
                     first=first + 1,
@@ -225,16 +225,16 @@ def steps(dataset: xr.Dataset, size: int) -> list[Step]:
                     p=float(test.pvalue),
                 )
             )
-    return found
+    return compared
 
 
-def step_table(found: Sequence[Step]) -> list[str]:
+def step_table(compared: Sequence[Step]) -> list[str]:
     """Print what the engines propose, iteration by iteration."""
     lines = [
         "| shape | trials | " + " | ".join(ENGINES) + " | abtune over tune_tir | 95 % interval | p |",
         "| --- | ---: |" + " ---: |" * (len(ENGINES) + 3),
     ]
-    for step in found:
+    for step in compared:
         means = " | ".join(f"{1e6 * mean:.0f} us" for mean in step.means)
         lines.append(
             f"| `{step.shape}` | {step.first}-{step.last} | {means} | {100 * step.ratio:+.1f} % "
@@ -252,9 +252,9 @@ def spending_table(store: Store, shapes: Sequence[Shape]) -> list[str]:
     for shape in shapes:
         for engine in ENGINES:
             runs = [store[shape.label, engine, seed] for seed in store.seeds(shape)]
-            spent = sorted({len(each.latency) for each in runs})
-            twice = sum(len(each.hashes) - len(set(each.hashes)) for each in runs)
-            iterations = np.mean([len(each.sizes) for each in runs])
+            spent = sorted({len(run.latency) for run in runs})
+            twice = sum(len(run.hashes) - len(set(run.hashes)) for run in runs)
+            iterations = np.mean([len(run.sizes) for run in runs])
             lines.append(
                 f"| `{shape.label}` | {engine} | {' or '.join(map(str, spent))} | {twice} "
                 f"| {iterations:.2f} |"
@@ -266,7 +266,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     """Compose the page."""
     dataset = dataset_of(store, shapes, budget.trials)
     size = budget.trials_per_iteration
-    found = steps(dataset, size)
+    compared = steps(dataset, size)
     strategy = ms.search_strategy.create("evolutionary")
     counts = sorted({*range(32, min(budget.trials, 128) + 1, 32), *range(size, budget.trials + 1, size)})
     parts = [
@@ -300,7 +300,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## What it says",
         "",
-        *conclusion(dataset, found),
+        *conclusion(dataset, compared),
         "",
         "## Winners",
         "",
@@ -322,7 +322,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "Winners are extremes and vary much. All candidates of an iteration together vary less: their",
         "geometric mean would show another population, another ranking, or another share of random ones.",
         "",
-        *step_table(found),
+        *step_table(compared),
         "",
         *spending_table(store, shapes),
         "",
@@ -348,7 +348,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     return "\n".join(parts)
 
 
-def conclusion(dataset: xr.Dataset, found: Sequence[Step]) -> list[str]:
+def conclusion(dataset: xr.Dataset, compared: Sequence[Step]) -> list[str]:
     """Say what the numbers show."""
     lines = []
     alike = abtune.analyze(dataset, baseline="tune_tir", candidate="abtune").comparisons
@@ -359,13 +359,13 @@ def conclusion(dataset: xr.Dataset, found: Sequence[Step]) -> list[str]:
             f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %. {row.reason.rstrip('.')}. Between "
             f"tune_tir and random sampling {shown(other)}, of {100 * other.boost:+.0f} %."
         )
-    smallest = min(step.p for step in found)
+    smallest = min(step.p for step in compared)
     lines += wrapped(
-        f"- Candidates: of {len(found)} comparisons of an iteration the smallest p is {smallest:.2g}, "
-        f"{holm([step.p for step in found]).min():.2g} after Holm's correction."
+        f"- Candidates: of {len(compared)} comparisons of an iteration the smallest p is {smallest:.2g}, "
+        f"{holm([step.p for step in compared]).min():.2g} after Holm's correction."
     )
     for row in alike:
-        own = [step for step in found if step.shape == row.shape]
+        own = [step for step in compared if step.shape == row.shape]
         widest = 100 * max(abs(bound) for step in own for bound in (step.low, step.high))
         gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
         lines += wrapped(

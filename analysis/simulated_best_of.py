@@ -59,8 +59,8 @@ def coverage(estimand: Estimand, pair: tuple[Noise, Noise], n: int, replications
     rng, k = np.random.default_rng([1, n]), estimand.searches
     first, second = (best_of(centred(noise, k)(rng, (replications, n)), k) for noise in pair)
     method = next(iter(methods_for(estimand).values()))
-    found = method.compute(TwoSample.without_floor(first, second), level=1 - ALPHA)
-    return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+    interval = method.compute(TwoSample.without_floor(first, second), level=1 - ALPHA)
+    return float(np.mean((interval.low <= 1e-12) & (interval.high >= -1e-12)))
 
 
 def best_of_coverage_table(replications: int) -> str:
@@ -110,7 +110,7 @@ def median_reports_table(reports: int) -> str:
                 logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
                 logs -= np.array(typical)[:, np.newaxis]
                 limit = logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis]
-                same, apart = (_analysis(each, Estimand.MEDIAN).comparisons for each in (logs, limit))
+                same, apart = (_analysis(values, Estimand.MEDIAN).comparisons for values in (logs, limit))
                 wrong[0] += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in same)
                 wrong[1] += any(row.p_equivalence_adjusted <= ALPHA for row in apart)
             row.append(" / ".join(f"{100 * count / reports:.0f}" for count in wrong))

@@ -226,5 +226,5 @@ def _analysis(logs: Array, design: str) -> Analysis:
 
 
 def _claimed(analysis: Analysis, name: str, beyond: float) -> int:
-    found = (claim for claim in analysis.claims if (claim.claim, claim.beyond) == (name, beyond))
-    return next(claim.at_least for claim in found if claim.workload is None)
+    claims = (claim for claim in analysis.claims if (claim.claim, claim.beyond) == (name, beyond))
+    return next(claim.at_least for claim in claims if claim.workload is None)

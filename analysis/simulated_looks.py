@@ -100,8 +100,8 @@ def outcomes(logs: Array, looks: Sequence[Look], cut: float, *, paired: bool = F
     for look in looks:
         first, second = now = logs[:, open_shapes, : look.seeds]
         samples = _samples(now, paired=paired)
-        found = pair_p_values(samples) if paired else difference_p_values(samples, rng)
-        p[open_shapes], p_welch[open_shapes] = found
+        values = pair_p_values(samples) if paired else difference_p_values(samples, rng)
+        p[open_shapes], p_welch[open_shapes] = values
         seeds[open_shapes], boost[open_shapes] = look.seeds, first.mean(axis=1) - second.mean(axis=1)
         required = p if paired else np.maximum(p, p_welch)
         adjusted = np.array([holm(row) for row in np.where(dropped, 1.0, required)])
@@ -147,12 +147,12 @@ def _table(kinds: Mapping[str, Draw], designs: Designs, reports: int, *, paired:
     return table(["noise", *designs, "excess of gains", "intervals hold"], rows)
 
 
-def _covered(logs: Array, found: Outcomes, *, paired: bool) -> float:
+def _covered(logs: Array, outcomes: Outcomes, *, paired: bool) -> float:
     """Return the share of intervals that hold, of shapes that got seeds after the first look."""
     held: list[Booleans] = []
-    true = np.broadcast_to(np.where(np.arange(SHAPES) < GAINING, GAIN, 0.0), found.kept.shape)
-    for seeds in np.unique(found.seeds[found.kept]).astype(int):
-        chosen = found.kept & (found.seeds == seeds)
+    true = np.broadcast_to(np.where(np.arange(SHAPES) < GAINING, GAIN, 0.0), outcomes.kept.shape)
+    for seeds in np.unique(outcomes.seeds[outcomes.kept]).astype(int):
+        chosen = outcomes.kept & (outcomes.seeds == seeds)
         interval = expanded_percentile(_samples(logs[:, chosen, :seeds], paired=paired), level=1 - ALPHA)
         held.append((interval.low <= true[chosen]) & (interval.high >= true[chosen]))
     return float(np.concatenate(held).mean())

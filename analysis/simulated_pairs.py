@@ -35,8 +35,8 @@ def correlated(correlation: float) -> Pairs:
 
 
 def _both_skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    part = skewed(0.5, NOISE)
-    return part(rng, shape) + part(rng, (2, *shape))
+    draw = skewed(0.5, NOISE)
+    return draw(rng, shape) + draw(rng, (2, *shape))
 
 
 def _one_skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -90,8 +90,8 @@ def _covered(name: str, kind: str, n: int, replications: int) -> float:
     rng = np.random.default_rng([1, n])
     sides = np.stack([noise(rng, (replications, n)) for noise in PAIRS[kind]])
     method = methods_for(Estimand.GEOMETRIC_MEAN, paired=True)[name]
-    found = method.compute(of_pairs(sides), level=LEVEL)
-    return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+    interval = method.compute(of_pairs(sides), level=LEVEL)
+    return float(np.mean((interval.low <= 1e-12) & (interval.high >= -1e-12)))
 
 
 def pairs_table(replications: int) -> str:
@@ -103,9 +103,9 @@ def pairs_table(replications: int) -> str:
             rng = np.random.default_rng([2, n, number])
             sides = draw(rng, (replications, n))
             samples = of_pairs(sides)
-            found = expanded_percentile(samples, level=LEVEL)
+            interval = expanded_percentile(samples, level=LEVEL)
             known = samples.sizes[:, 0] >= 2
-            covered = np.mean(((found.low <= 0) & (found.high >= 0))[known])
+            covered = np.mean(((interval.low <= 0) & (interval.high >= 0))[known])
             faster = of_pairs(sides + np.array([np.log1p(BOOST), 0.0])[:, np.newaxis, np.newaxis])
             called, of_t = (np.mean(p[known] <= ALPHA) for p in pair_p_values(samples))
             power = np.mean(_p(faster, "none")[known] <= ALPHA)
@@ -117,8 +117,8 @@ def pairs_table(replications: int) -> str:
 def pair_p_values(samples: TwoSample) -> tuple[Array, Array]:
     """Return the p-values of the sign-flip test and of the paired t-test, without correction."""
     settings = Settings(baseline="old", candidate="new", paired=True, correction="none")
-    found = run_tests(samples, settings, np.random.default_rng(0))
-    return found.p_adjusted, found.p_welch_adjusted
+    tests = run_tests(samples, settings, np.random.default_rng(0))
+    return tests.p_adjusted, tests.p_welch_adjusted
 
 
 def _p(samples: TwoSample, correction: str) -> Array:
@@ -137,13 +137,13 @@ def pair_reports_table(reports: int) -> str:
         row = [rule]
         for kind in kinds:
             for n in (5, 8, 12):
-                rng, wrong, found = np.random.default_rng([3, n]), 0, 0.0
+                rng, wrong, power = np.random.default_rng([3, n]), 0, 0.0
                 for _ in range(reports):
                     sides = KINDS[kind](rng, (SHAPES, n))
                     wrong += bool((_p(of_pairs(sides), correction) <= ALPHA).any())
                     sides[0, :10] += np.log(1.2)
-                    found += float(np.mean(_p(of_pairs(sides), correction)[:10] <= ALPHA))
-                row.append(f"{100 * wrong / reports:.1f} / {100 * found / reports:.0f}")
+                    power += float(np.mean(_p(of_pairs(sides), correction)[:10] <= ALPHA))
+                row.append(f"{100 * wrong / reports:.1f} / {100 * power / reports:.0f}")
         rows.append(row)
     heads = [f"{kind.replace(', correlation 0.5', '')}, {n}" for kind in kinds for n in (5, 8, 12)]
     return table(["rule", *heads], rows)
@@ -153,13 +153,13 @@ def pair_plan_table(reports: int) -> str:
     """Lay out how often max-T finds a boost that a plan finds in 80 of 100 sweeps."""
     goal, rows = Requirement(level=ALPHA / SHAPES, resolution=ALPHA, paired=True), []
     for n in (6, 7, 8, 10, 12, 16):
-        shift, found = np.log1p(detectable_boost((n, n), (NOISE, 0.0), goal)), 0
+        shift, detected = np.log1p(detectable_boost((n, n), (NOISE, 0.0), goal)), 0
         rng = np.random.default_rng([34, n])
         for _ in range(reports):
             sides = np.stack([rng.normal(0, NOISE, (SHAPES, n)), np.zeros((SHAPES, n))])
             sides[0, 0] += shift
-            found += bool(_p(of_pairs(sides), "max-t")[0] <= ALPHA)
-        rows.append([str(n), f"{100 * np.expm1(shift):.0f}", f"{100 * found / reports:.0f}"])
+            detected += bool(_p(of_pairs(sides), "max-t")[0] <= ALPHA)
+        rows.append([str(n), f"{100 * np.expm1(shift):.0f}", f"{100 * detected / reports:.0f}"])
     return table(["pairs", "boost, %", "found, %"], rows)
 
 
@@ -175,8 +175,8 @@ def pair_worth_table(replications: int) -> str:
 def _width(n: int, correlation: float, replications: int, *, paired: bool) -> float:
     sides = correlated(correlation)(np.random.default_rng([4, n]), (replications, n))
     samples = of_pairs(sides) if paired else TwoSample.without_floor(*sides)
-    found = expanded_percentile(samples, level=LEVEL)
-    return float(np.mean(found.high - found.low))
+    interval = expanded_percentile(samples, level=LEVEL)
+    return float(np.mean(interval.high - interval.low))
 
 
 def _as_narrow(width: float, replications: int) -> int:

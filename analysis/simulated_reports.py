@@ -51,8 +51,8 @@ SPREADS: Mapping[str, tuple[Noise, Noise]] = {
 def p_values(first: Array, second: Array, correction: str, rng: np.random.Generator) -> Array:
     """Return the corrected p-values that verdicts rest on."""
     settings = Settings(baseline="old", candidate="new", correction=correction)
-    found = run_tests(TwoSample.without_floor(first, second), settings, rng)
-    p: Array = np.maximum(found.p_adjusted, found.p_welch_adjusted)
+    tests = run_tests(TwoSample.without_floor(first, second), settings, rng)
+    p: Array = np.maximum(tests.p_adjusted, tests.p_welch_adjusted)
     return p
 
 
@@ -61,7 +61,7 @@ def family(
 ) -> tuple[float, float, float]:
     """Return the rate of any false claim, the share of false claims, and the power, over analyses."""
     rng = np.random.default_rng([3, n, m])
-    false_any, false_share, found = 0, 0.0, 0
+    false_any, false_share, true_claims = 0, 0.0, 0
     for _ in range(analyses):
         scale = np.exp(rng.normal(0, 0.5, (SHAPES, 1)))
         first = pair[0](rng, (SHAPES, n)) * scale
@@ -70,9 +70,9 @@ def family(
         wrong = int(claimed[boosts == 0].sum())
         false_any += wrong > 0
         false_share += wrong / max(int(claimed.sum()), 1)
-        found += int(claimed[boosts != 0].sum())
+        true_claims += int(claimed[boosts != 0].sum())
     real = max(int(np.count_nonzero(boosts)), 1)
-    return false_any / analyses, false_share / analyses, found / analyses / real
+    return false_any / analyses, false_share / analyses, true_claims / analyses / real
 
 
 def family_table(analyses: int) -> str:
@@ -116,8 +116,8 @@ def conservative_table(reports: int) -> str:
     rows = []
     for name, pair in SPREADS.items():
         false = [_either(pair, n, 0.0, reports // (2 if n > 15 else 1)) for n in designs]
-        found = [_either(pair, n, _half_found(pair, n), reports // 5) for n in designs]
-        rows.append([name, *(f"{100 * own:.1f}, {100 * fewest:.1f}" for own, fewest in (*false, *found))])
+        powers = [_either(pair, n, _half_found(pair, n), reports // 5) for n in designs]
+        rows.append([name, *(f"{100 * own:.1f}, {100 * fewest:.1f}" for own, fewest in (*false, *powers))])
     heads = [f"{what}, {n}+{n}" for what in ("false claim", "found") for n in designs]
     return table(["noise", *heads], rows)
 
@@ -218,8 +218,8 @@ def calibration_table(datasets: int) -> str:
     kinds = {name: SPREADS[name] for name in ("spread 1:1", "spread 4:1", "exponential")}
     rows = []
     for name, pair in (kinds | {"one side skewed": UNLIKE["one side skewed"]}).items():
-        found = [_calibrated(pair, number) for number in range(datasets)]
-        share = [100 * one.any_false_alarm for one in found]
+        calibrated = [_calibrated(pair, number) for number in range(datasets)]
+        share = [100 * one.any_false_alarm for one in calibrated]
         truth = 100 * _either(pair, 10, 0.0, 10_000)[1]
         rows.append([name, f"{truth:.1f}", f"{np.mean(share):.1f} ({min(share):.1f} to {max(share):.1f})"])
     return table(["noise", "truth", "estimate"], rows)

@@ -38,7 +38,7 @@ def series_table(replications: int) -> str:
         row = [name, *(covered(drawn(noise, n, replications)) for n in COVERED)]
         for n in WARNED:
             worth = map(independent_worth, drawn(noise, n, replications // 10))
-            row.append(f"{100 * np.mean([each < WORTH_TOO_LITTLE for each in worth]):.0f}")
+            row.append(f"{100 * np.mean([value < WORTH_TOO_LITTLE for value in worth]):.0f}")
         rows.append(row)
     heads = [f"holds, {n} timings" for n in COVERED] + [f"warned, {n} timings" for n in WARNED]
     return table(["series", *heads], rows)

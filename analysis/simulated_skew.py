@@ -68,8 +68,8 @@ def skew_table(reports: int) -> str:
         row = [name]
         for shapes, n in DESIGNS:
             rng = np.random.default_rng([31, shapes, n])
-            *false, found = np.mean([_report(pair, shapes, n, rng) for _ in range(reports)], axis=0)
-            row.append(" / ".join([*(f"{100 * share:.1f}" for share in false), f"{found:.1f}"]))
+            *false, power = np.mean([_report(pair, shapes, n, rng) for _ in range(reports)], axis=0)
+            row.append(" / ".join([*(f"{100 * share:.1f}" for share in false), f"{power:.1f}"]))
         rows.append(row)
     heads = (f"{shapes} shapes, {n}+{n}" for shapes, n in DESIGNS)
     return table(["noise", *heads], rows)
@@ -111,9 +111,9 @@ def _directions(reports: Iterable[Array], design: str) -> Iterator[str]:
         shifted = [logs.copy(), logs.copy()]
         shifted[0][:9, 0] += gain  # the candidate is the skewed side
         shifted[1][:9, 0] -= gain
-        found = [sum(map(_differs, _rows(values, design)[:9])) for values in shifted]
+        powers = [sum(map(_differs, _rows(values, design)[:9])) for values in shifted]
         called = [row.boost > 0 for row in _rows(logs, design) if _differs(row)]
-        counts.append([any(called), not all(called), *found])
+        counts.append([any(called), not all(called), *powers])
     *false, gains, losses = np.mean(counts, axis=0)
     yield from (*(f"{100 * share:.1f}" for share in false), f"{gains:.1f}", f"{losses:.1f}")
 

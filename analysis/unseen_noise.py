@@ -99,8 +99,8 @@ def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[
     rng = np.random.default_rng([10, n, m])
     first, second = pair[0](rng, (reports * SHAPES, n)), pair[1](rng, (reports * SHAPES, m))
     samples = TwoSample.without_floor(first, second)
-    found = expanded_percentile(samples.rows(slice(4000)), level=1 - ALPHA)
-    held = float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+    interval = expanded_percentile(samples.rows(slice(4000)), level=1 - ALPHA)
+    held = float(np.mean((interval.low <= 1e-12) & (interval.high >= -1e-12)))
     different = _different(samples, rng)
     equivalent = _equivalent(TwoSample.without_floor(first + MARGIN, second), MARGIN, rng)
     return held, float(different.any(axis=1).mean()), float(equivalent.any(axis=1).mean())
@@ -117,9 +117,9 @@ def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.
     return different & _allowed(samples, rng, _for_the_skewed_side)
 
 
-def _for_the_skewed_side(found: OneSided, report: TwoSample) -> Array:
+def _for_the_skewed_side(test: OneSided, report: TwoSample) -> Array:
     faster, slower = misled(report)
-    return found.difference_p(above=faster, below=slower)
+    return test.difference_p(above=faster, below=slower)
 
 
 def _allowed(
@@ -149,7 +149,7 @@ def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> 
     """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
     p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
     equivalent: Booleans = _corrected(p) <= ALPHA
-    return equivalent & _allowed(samples, rng, lambda found, _: found.equivalence_p(margin=margin))
+    return equivalent & _allowed(samples, rng, lambda test, _: test.equivalence_p(margin=margin))
 
 
 def _corrected(p: Array) -> Array:
@@ -187,8 +187,8 @@ def coarse_table(reports: int) -> str:
             counts = np.mean([_coarse(step, noise, seed) for seed in range(reports)], axis=0)
             shares = (f"{100 * share:.1f}" for share in counts)
             rows.append([f"{step:g} us", f"{100 * noise:g} %", *shares])
-    alone, found = "intervals that miss, without allowance", "intervals that miss"
-    return table(["step", "noise", alone, found, "false equivalences", "wrong directions"], rows)
+    alone, allowed = "intervals that miss, without allowance", "intervals that miss"
+    return table(["step", "noise", alone, allowed, "false equivalences", "wrong directions"], rows)
 
 
 def _coarse(step: float, noise: float, seed: int) -> tuple[float, float, bool, bool]:
@@ -203,14 +203,14 @@ def _coarse(step: float, noise: float, seed: int) -> tuple[float, float, bool, b
     alone = expanded_percentile(TwoSample.without_floor(*np.log(micros).swapaxes(0, 1)), level=1 - ALPHA)
     shapes = [f"shape{number}" for number in range(10)]
     rows = analyze(make_dataset(1e-6 * micros, shapes=shapes, configs=["old", "new"])).comparisons
-    found = list(zip(rows, boosts.tolist(), strict=True))
-    missed = [not row.boost_low <= math.expm1(boost) <= row.boost_high for row, boost in found]
+    pairs = list(zip(rows, boosts.tolist(), strict=True))
+    missed = [not row.boost_low <= math.expm1(boost) <= row.boost_high for row, boost in pairs]
     directions = {Verdict.IMPROVED: -1, Verdict.REGRESSED: 1}
     return (
         1 - float(np.mean((alone.low <= boosts) & (boosts <= alone.high))),
         float(np.mean(missed)),
-        any(row.verdict is Verdict.EQUIVALENT and abs(boost) > math.log(1.02) for row, boost in found),
-        any(directions.get(row.verdict, 0) * boost > 0 for row, boost in found),
+        any(row.verdict is Verdict.EQUIVALENT and abs(boost) > math.log(1.02) for row, boost in pairs),
+        any(directions.get(row.verdict, 0) * boost > 0 for row, boost in pairs),
     )
 
 
@@ -231,7 +231,7 @@ def sessions_table(reports: int) -> str:
 def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float, float]:
     """Return how often the intervals over these shapes and over shapes like these hold."""
     rng = np.random.default_rng([12, n, round(1e4 * spread)])
-    kinds = {f"shape{at}": "GEMM" for at in range(SHAPES)}
+    kinds = {f"shape{index}": "GEMM" for index in range(SHAPES)}
     settings = Settings(baseline="old", candidate="new", level=1 - ALPHA)
     held = np.zeros(2)
     for _ in range(reports):
@@ -240,11 +240,11 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
         values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
         values[0] += boosts[:, np.newaxis]
         sides = _samples(values[0]), _samples(values[1])
-        found, _ = overall(sides, sides, kinds, settings)
-        for at, (line, true) in enumerate(
-            ((found.these_shapes, math.expm1(boosts.mean())), (found.shapes_like_these, 0.0))
+        result, _ = overall(sides, sides, kinds, settings)
+        for index, (line, true) in enumerate(
+            ((result.these_shapes, math.expm1(boosts.mean())), (result.shapes_like_these, 0.0))
         ):
-            held[at] += line.boost_low <= true <= line.boost_high
+            held[index] += line.boost_low <= true <= line.boost_high
     return float(held[0] / reports), float(held[1] / reports)
 
 
@@ -292,11 +292,11 @@ def _few_against_many(n: int, m: int, few: float, many: float, reports: int) -> 
     weight = np.full(shapes, 1 / shapes)
     sides = rng.normal(0, few, (reports, shapes, n)), rng.normal(0, many, (reports, shapes, m))
     flat = [side.reshape(-1, side.shape[2]) for side in sides]
-    found = expanded_percentile(TwoSample.without_floor(*flat), level=1 - ALPHA)
+    interval = expanded_percentile(TwoSample.without_floor(*flat), level=1 - ALPHA)
     for first, second in zip(*sides, strict=True):
         half = half_width([clustered_variance(side, weight) for side in (first, second)], 1 - ALPHA)
         these += abs(first.mean() - second.mean()) <= half
-    return float(np.mean((found.low <= 0) & (found.high >= 0))), these / reports
+    return float(np.mean((interval.low <= 0) & (interval.high >= 0))), these / reports
 
 
 def _samples(value: Array) -> Samples:

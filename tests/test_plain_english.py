@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "abtune").rglob("*.py"))
+SCRIPTS = sorted((ROOT / "analysis").glob("*.py"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # What is not written, as a regular expression, and what is written instead.
@@ -104,7 +105,7 @@ def test_strings_are_plain_english(path: Path) -> None:
     assert not dialect(strings(path))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*SOURCES, *SCRIPTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_variables_have_names_that_say_what_they_are(path: Path) -> None:
     """No variable and no parameter has one of the names that fit anything."""
     assert not empty_names(path)
