@@ -276,9 +276,9 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## Question",
         "",
-        "A sweep drives MetaSchedule one iteration at a time: each iteration is a function of the trials",
-        "so far, with a strategy that begins anew and a cost model that is restored from bytes. `tune_tir`",
-        "keeps both alive through a run. Is it the same search?",
+        "A sweep drives MetaSchedule one iteration at a time. Each iteration depends on the trials so far,",
+        "begins its strategy anew, and restores its cost model from bytes. `tune_tir` keeps both alive",
+        "through a run. Is it the same search?",
         "",
         "## Method",
         "",
@@ -290,12 +290,12 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         ),
         "",
         *wrapped(
-            "Nothing is built or run: the latency of a candidate is a fixed function of its scheduled "
-            "module, the exponential of a fixed combination of the features that the cost model learns from, "
-            f"with noise of {100 * NOISE:g} % that follows from the structural hash. So nothing is noisy but "
-            "the searches. `tune_tir` gets a builder that asks this function; abtune's side is the chain of "
-            "iterations of a sweep. A third engine, `random`, samples the design space (replay-trace): "
-            "between it and the others the same comparison has to find a difference."
+            "Nothing is built or run. The latency of a candidate is a fixed function of its scheduled "
+            "module: the exponential of a fixed combination of the features that the cost model learns from. "
+            f"Noise of {100 * NOISE:g} % follows from the structural hash. So only the searches are random. "
+            "`tune_tir` gets a builder that asks this function. abtune's side is the chain of iterations of "
+            "a sweep. A third engine, `random`, samples the design space (replay-trace). The same comparison "
+            "has to find a difference between it and the others."
         ),
         "",
         "## What it says",
@@ -331,17 +331,17 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "`tests/measure/tvm/test_same_search.py` checks what needs no statistics:",
         "",
         "- From the same random state, the first iteration proposes the same candidates in the same order.",
-        "- In a later iteration, from the same random state, the candidates that the cost model ranks first",
-        "  are, in the same order, those of a strategy that remembers what was measured.",
+        "- In a later iteration, from the same random state, a strategy that remembers what was measured",
+        "  proposes the same candidates first, in the same order.",
         "- A cost model that is saved and restored between iterations is bit for bit one that lives on.",
         "- In both engines every population has the same size and begins with the best trials so far.",
         "",
         *wrapped(
-            "Two small things differ. Where a random candidate turns out to be one that was picked before, "
-            "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing; "
-            "abtune does so in the first iteration only, and later takes another candidate. And abtune's "
-            f"random candidates, {int(size * strategy.eps_greedy)} in an iteration of {size}, are not among "
-            "those that rank next after the picked ones, where `tune_tir` may happen to draw one."
+            "Two small things differ. A random candidate may be one that was picked before. Then "
+            "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing. abtune "
+            "does so in the first iteration only, and later takes another candidate. And `tune_tir` may draw "
+            "a random candidate that ranks next after the picked ones. abtune's random candidates, "
+            f"{int(size * strategy.eps_greedy)} in an iteration of {size}, are never among those."
         ),
         "",
     ]
@@ -370,8 +370,8 @@ def conclusion(dataset: xr.Dataset, compared: Sequence[Step]) -> list[str]:
         gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
         lines += wrapped(
             f"- Candidates of `{row.shape}`: with {row.n_baseline} + {row.n_candidate} seeds all intervals "
-            f"lie within {widest:.1f} %, where the cost model makes the average candidate of the last "
-            f"iteration {gain:.1f} times as fast as a random one."
+            f"lie within {widest:.1f} %. The cost model makes the average candidate of the last iteration "
+            f"{gain:.1f} times as fast as a random one."
         )
     return lines
 
