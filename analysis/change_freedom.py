@@ -22,7 +22,7 @@ from abtune import compare_datasets, make_dataset
 from abtune.sections.change import change
 from abtune.sections.change.change import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
-from abtune.stats.spread import skewness_gap
+from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import welch_freedom

@@ -21,7 +21,7 @@ from abtune.compare.settings import Settings
 from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.spread import misled
+from abtune.stats.skewness import misled
 from abtune.stats.testing.significance import (
     OneSided,
     difference_p,

@@ -18,8 +18,8 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
+from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap
 from abtune.stats.splits import is_exact
-from abtune.stats.spread import FEWEST_SHAPES, may_be_chance, misled, skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.sign_flips import MOST_COUNTED

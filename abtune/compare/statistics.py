@@ -14,7 +14,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
-from abtune.stats.spread import misled
+from abtune.stats.skewness import misled
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample

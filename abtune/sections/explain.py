@@ -24,7 +24,7 @@ from abtune.sections.section_registry import Context
 from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.spread import may_be_chance
+from abtune.stats.skewness import may_be_chance
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
 from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import boost_decimals, count, listed, p_value, percent_cell, plain_percent, spread_percent

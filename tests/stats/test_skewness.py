@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abtune.stats.spread import is_skewed_both_ways, misled, skewness, skewness_gap
+from abtune.stats.skewness import is_skewed_both_ways, misled, skewness, skewness_gap
 from abtune.stats.two_sample import TwoSample
 
 

@@ -34,7 +34,7 @@ from abtune.stats.estimates import (
     t_interval,
 )
 from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
-from abtune.stats.spread import skewness_gap
+from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes

@@ -18,7 +18,8 @@ from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
-from abtune.stats.spread import may_be_chance, misled, pooled_spread
+from abtune.stats.skewness import may_be_chance, misled
+from abtune.stats.spread import pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats

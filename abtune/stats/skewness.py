@@ -1,0 +1,143 @@
+"""How skewed the noise is, and whether one side is more skewed than the other.
+
+If only one side is skewed, as where now and then a search fails, its mean and its variance err together. A
+few seeds then often look too good and too certain, and a t-test calls too many differences in its favour. It
+calls too few against it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from abtune.stats.splits import centred
+from abtune.stats.two_sample import Floats, Group, TwoSample, sizes
+from abtune.stats.variance import mean_of_known, moments
+
+_FEWEST_SEEDS = 5
+FEWEST_SHAPES = 5
+# A gap counts from this size on, if it is this many standard errors away from zero.
+_GAP, _ERRORS = 0.3, 2.0
+# Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for
+# (docs/statistics.md, `one side skewed`).
+_MANY, _GAP_OF_FEW, _ERRORS_OF_FEW = 200, 0.15, 1.5
+_EXCHANGES = 99
+
+
+def skewness(values: Floats) -> Floats:
+    """Return the skewness of each row without its NaN, shape (shapes,); NaN below five, and for constants.
+
+    ``scipy.stats.skew`` gives the same numbers, and its import takes half a second.
+    """
+    residual = values - mean_of_known(values)[:, np.newaxis]
+    square, cube = mean_of_known(residual**2), mean_of_known(residual**3)
+    # Of a constant row, the residuals may be the rounding of its mean; its variance is exactly zero.
+    known = (sizes(values) >= _FEWEST_SEEDS) & (moments(values).variance > 0)
+    return np.where(known, cube / np.where(known, square, 1.0) ** 1.5, np.nan)
+
+
+def misled(samples: TwoSample) -> tuple[bool, bool]:
+    """Return whether skewness makes too many claims that the second side is faster, and that it is slower."""
+    gap = skewness_gap(samples)
+    # If both sides are skewed alike, the one with more seeds looks more skewed, and the other one misleads.
+    unequal = gap != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
+    both = unequal or (gap == 0 and is_skewed_both_ways(samples))
+    return gap > 0 or both, gap < 0 or both
+
+
+def skewness_gap(samples: TwoSample) -> float:
+    """Return how much more skewed the second side is, mean over shapes; 0 if that is not shown.
+
+    It takes two shapes with five seeds per side: the resamples of one show no failure that its seeds do not.
+    Of pairs, it is minus the skewness of their differences.
+    """
+    if samples.paired:
+        return _mean_gap(samples, _gaps(samples))
+    # The skewness of the difference of the means misleads. Of sides that are skewed alike, the noisier one
+    # decides it.
+    gap = _mean_gap(samples, _gaps_of_means(samples))
+    unequal = bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
+    return _mean_gap(samples, _gaps(samples)) if unequal and not gap else gap
+
+
+def may_be_chance(samples: TwoSample) -> bool:
+    """Return whether too few shapes have a gap to tell it from chance."""
+    return int(np.count_nonzero(~np.isnan(_gaps(samples)))) < FEWEST_SHAPES
+
+
+def _mean_gap(samples: TwoSample, gap: Floats) -> float:
+    known = ~np.isnan(gap)
+    shapes, mean = int(np.count_nonzero(known)), float(mean_of_known(gap))
+    if shapes < 2:
+        return 0.0
+    # Few shapes do not show the standard error of their mean.
+    error = float(gap[known].std(ddof=1)) / math.sqrt(shapes) if shapes >= FEWEST_SHAPES else 0.0
+    few = samples.sizes.min(axis=1)[known].sum() < _MANY
+    least, errors = (_GAP_OF_FEW, _ERRORS_OF_FEW) if few else (_GAP, _ERRORS)
+    return mean if abs(mean) > max(least, errors * error) else 0.0
+
+
+def is_skewed_both_ways(samples: TwoSample) -> bool:
+    """Return whether the first side is skewed in some shapes, and the second in others.
+
+    Then gaps vary more than those of normal noise. Heavy tails do the same and mislead nobody, if both sides
+    of a shape have them. So the sides must also look less alike than after 99 exchanges of their seeds.
+    """
+    gap = _gaps(samples)
+    # Whether a side varies at all is no sign of its skewness: searches end at one of a few kernels.
+    known = ~np.isnan(gap if samples.paired else skewness(samples.first) + skewness(samples.second))
+    shapes, n = int(np.count_nonzero(known)), samples.sizes[known]
+    if shapes < FEWEST_SHAPES:
+        return False
+    of_normal = 6 * (n - 2) / ((n + 1) * (n + 3))  # variance of the skewness of normal samples
+    expected = of_normal[:, 0] if samples.paired else of_normal.sum(axis=1)
+    if np.mean(gap[known] ** 2 / expected) <= 1 + _ERRORS * math.sqrt(2 / shapes):
+        return False
+    rng = np.random.default_rng(0)
+    groups = samples.rows(known).groups(at_least=_FEWEST_SEEDS)
+    totals = np.sum([_unlike(group, rng, paired=samples.paired) for group in groups], axis=0)
+    return bool(totals[0] > totals[1:].max())
+
+
+def _gaps(samples: TwoSample) -> Floats:
+    """Return how much more skewed the second side of each shape is; NaN below five seeds."""
+    # Few values look less skewed than many. So unequal numbers of skewed seeds have a gap, too, and the t of
+    # their difference is skewed indeed.
+    if samples.paired:
+        return -skewness(samples.first - samples.second)
+    first, second = skewness(samples.first), skewness(samples.second)
+    # A side whose seeds agree has none, and hides nothing of the other's.
+    unknown = np.isnan(first) & np.isnan(second) | (samples.sizes.min(axis=1) < _FEWEST_SEEDS)
+    return np.where(unknown, np.nan, np.nan_to_num(second) - np.nan_to_num(first))
+
+
+def _gaps_of_means(samples: TwoSample) -> Floats:
+    """Return the skewness of the difference of the means, in the unit of :func:`_gaps`; NaN where that is.
+
+    With equal variances and equal numbers of seeds both are equal.
+    """
+    sides = samples.first, samples.second
+    n = [np.maximum(sizes(side), 1) for side in sides]
+    rest = [side - mean_of_known(side)[:, np.newaxis] for side in sides]
+    one, two = (mean_of_known(values**2) / size for values, size in zip(rest, n, strict=True))
+    minus, plus = (mean_of_known(values**3) / size**2 for values, size in zip(rest, n, strict=True))
+    variance = np.where(one + two > 0, one + two, 1.0)
+    gap = 4 * (plus - minus) / (np.sqrt(1 / n[0] + 1 / n[1]) * variance**1.5)
+    return np.where(np.isnan(_gaps(samples)), np.nan, gap)
+
+
+def _unlike(group: Group, rng: np.random.Generator, *, paired: bool) -> Floats:
+    """Return how unlike the sides of shapes are, summed; first as they are, then after each exchange."""
+    if paired:  # differences that are alike in both directions may change their signs
+        rest = group.first - group.second
+        rest = rest - np.median(rest, axis=1, keepdims=True)  # of a mean, one outlier would be a part
+        flipped = (rest * rng.choice((-1.0, 1.0), rest.shape) for _ in range(_EXCHANGES))
+        return np.array([np.nansum(skewness(rows) ** 2) for rows in (rest, *flipped)])
+    small, large = map(centred, group.by_size)
+    rest = np.concatenate([small, large], axis=1)
+    moved = (rng.permuted(np.sort(rest, axis=1), axis=1) for _ in range(_EXCHANGES))
+    sides = (np.split(rows, [small.shape[1]], axis=1) for rows in (rest, *moved))
+    least = 1e-6 * rest.var(axis=1)  # of equal values, an exchange may leave a side without any variance
+    spreads = ([np.log(np.maximum(side.var(axis=1), least)) for side in both] for both in sides)
+    return np.array([np.abs(one - two).sum() for one, two in spreads])
