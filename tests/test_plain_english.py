@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "abtune").rglob("*.py"))
-SCRIPTS = sorted((ROOT / "analysis").glob("*.py"))
+SCRIPTS = sorted((ROOT / "analysis").rglob("*.py"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # What is not written, as a regular expression, and what is written instead.

@@ -16,7 +16,7 @@ from abtune.stats.variance import floored_moments, welch_freedom
 FEWEST_FOR_BOOTSTRAP = 5
 # Quantiles of F that raise one side's variance, for conservative degrees of freedom: of the side with fewer
 # seeds, or of the noisier side if both have the same number. Simulation chose them
-# (analysis/degrees_of_freedom.py).
+# (analysis/simulations/degrees_of_freedom.py).
 _SMALLER, _NOISIER = 0.95, 0.75
 # If the smaller side has at most two degrees of freedom, a quantile of F is too small.
 _HARDLY_ANY = 2
@@ -48,7 +48,7 @@ def conservative_welch(samples: TwoSample) -> StandardError:
     """Return the difference of means with Welch's standard error and fewer degrees of freedom.
 
     With Welch's own, up to 10 instead of 5 % of reports over 29 shapes err; with these, 5 to 6 %
-    (analysis/degrees_of_freedom.py).
+    (analysis/simulations/degrees_of_freedom.py).
     """
     one, two = floored_moments(samples)
     own = np.maximum(one.n - 1.0, 1.0), np.maximum(two.n - 1.0, 1.0)

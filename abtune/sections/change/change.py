@@ -371,7 +371,7 @@ def _joined(*samples: Floats) -> Floats:
 def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     """Return the change between the boosts of two datasets whose searches are independent."""
     # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
-    # with these, up to 8 (analysis/change_freedom.py).
+    # with these, up to 8 (analysis/simulations/change_freedom.py).
     a, b = (conservative_welch(pair) for pair in pairs)
     squares = a.error**2, b.error**2
     # Neither boost has a side with fewer seeds, so the noisier of the two is raised.

@@ -1,4 +1,4 @@
-"""That the coverage told of each interval is the one it has; reduced from analysis/calibrate_methods.py."""
+"""That each interval covers as told; reduced from analysis/simulations/calibrate_methods.py."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from abtune.stats.variance import best_of
 REPLICATIONS = 250
 NAN = math.nan
 # Coverage of 95 % intervals at 5, 10 and 20 seeds: means over the six kinds of noise that both sides share,
-# from analysis/calibrate_methods.py. NaN where the estimand takes more seeds.
+# from analysis/simulations/calibrate_methods.py. NaN where the estimand takes more seeds.
 SEEDS = (5, 10, 20)
 COVERAGE = {
     ("geometric-mean", "expanded-percentile"): (0.972, 0.949, 0.948),

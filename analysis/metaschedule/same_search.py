@@ -1,6 +1,6 @@
 """Write docs/same-search.md: whether abtune's driving of MetaSchedule changes the search of stock tune_tir.
 
-    python analysis/same_search.py --runs same-search.npz --seeds 30
+    python analysis/metaschedule/same_search.py --runs same-search.npz --seeds 30
 
 An A/A comparison of both engines over a made-up landscape of latencies, some 20 s a run. Finished runs are
 kept in the file of --runs, and the same command goes on from there.
@@ -28,7 +28,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.shapes import Shape, parse_shape
 from abtune.stats.testing.step_procedures import holm
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "tests" / "helpers" / "measuring"))  # the tests compare the same engines
 
 from early_refusal import HEADING  # noqa: E402
@@ -416,7 +416,7 @@ def main() -> None:
     counts = options.seeds * len(shapes) if len(options.seeds) == 1 else options.seeds
     gather(store, dict(zip(shapes, counts, strict=True)), target, budget)
     words = [options.runs.name if word == str(options.runs) else word for word in sys.argv[1:]]
-    command = shlex.join(["python", "analysis/same_search.py", *words])
+    command = shlex.join(["python", "analysis/metaschedule/same_search.py", *words])
     page = DOCS / "same-search.md"
     _, heading, kept = page.read_text(encoding="utf-8").partition(HEADING)
     text = "\n".join([report(store, shapes, budget, command), heading + kept])

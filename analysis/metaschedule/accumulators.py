@@ -1,7 +1,7 @@
 """Count the trials whose accumulators do not fit into registers: what they cost, and whether one wins.
 
-    python analysis/accumulators.py h100-shared.nc.runs                     the work files of a stopped sweep
-    python analysis/accumulators.py h100-shared.nc.runs --compiled 0        without compiling
+    python analysis/metaschedule/accumulators.py h100-shared.nc.runs   the files of a stopped sweep
+    python analysis/metaschedule/accumulators.py h100-shared.nc.runs --compiled 0  without compiling
 
 Prints, by the accumulators of a thread: trials, also of the rounds before the cost model guides, and
 latencies relative to the winner of the same search. A random sample is lowered and compiled on this machine,
@@ -33,7 +33,7 @@ from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import parse_shape
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers" / "measuring"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "helpers" / "measuring"))
 from tvm_samples import CUDA
 
 MOST = (64, 128, 192, 255, 1023, math.inf)  # accumulators of a thread; its registers are 255

@@ -33,7 +33,7 @@ from abtune.compare.results import Verdict
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.problem import WARM_UP
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME, REFERENCE = "h200-deep", "h200-tvm14009"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
@@ -221,8 +221,8 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
     return page(f"""\
 # Longer searches on H200
 
-Written by `python analysis/h200_deep.py` from the dataset `{NAME}`; `data/README.md` says how it was made. In
-the terminal: `abtune analyze {NAME} --section curve`.
+Written by `python analysis/studies/h200_deep.py` from the dataset `{NAME}`; `data/README.md` says how it was
+made. In the terminal: `abtune analyze {NAME} --section curve`.
 
 What changes if {len(rows)} of the [published shapes]({REFERENCE}.md) are searched for {trials} trials in
 place of {before}? They are the {len(negative)} with a negative published boost,

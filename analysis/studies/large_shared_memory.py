@@ -29,7 +29,7 @@ from abtune.configurations import ASYNC, MAINLINE, Configuration
 from abtune.dataset.schema import TransferStatus
 from abtune.traces import Trace, asynchronous, read_trace, write_trace
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 # Seconds to build a candidate; a winner gets ten times as many. Unrolled kernels take the compiler minutes.
 BUILD_TIMEOUT = 4.0
 

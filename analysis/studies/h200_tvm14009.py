@@ -30,7 +30,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.report.figures.figure import save_figure
 from abtune.report.figures.forest import draw_forest
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME = "h200-tvm14009"
 OPTIONS: tuple[dict[str, str], ...] = ({}, {"correction": "max-t"}, {"correction": "bh"})
 
@@ -113,8 +113,8 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
     return page(f"""\
 # The published shapes on H200, with seeds
 
-Written by `python analysis/h200_tvm14009.py` from the dataset `{NAME}`; `data/README.md` says how it was
-made. The report in the terminal: `abtune analyze {NAME}`.
+Written by `python analysis/studies/h200_tvm14009.py` from the dataset `{NAME}`; `data/README.md` says how it
+was made. The report in the terminal: `abtune analyze {NAME}`.
 
 Are the boosts of [apache/tvm#14009](https://github.com/apache/tvm/pull/14009) real? Its
 {dataset.sizes["shape"]} shapes were tuned again, `async` against `mainline` ([what they

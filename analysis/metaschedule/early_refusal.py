@@ -1,6 +1,6 @@
 """Compare searches that refuse early with stock: every verdict, and all candidates, shape by shape.
 
-    PYTHONPATH=. python analysis/early_refusal.py --out early-refusal.json --time-limit 3600
+    PYTHONPATH=. python analysis/metaschedule/early_refusal.py --out early-refusal.json --time-limit 3600
 
 Searches the shapes of a study under both configurations for three iterations, with made-up latencies between
 them. Iterations 1 and 3 are searched twice from the same seed: as stock, where every schedule is also judged
@@ -38,7 +38,7 @@ from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.shapes import parse_shape
 
-STUDY = Path(__file__).resolve().parent.parent / "data" / "h200-tvm14009.nc"
+STUDY = Path(__file__).resolve().parents[2] / "data" / "h200-tvm14009.nc"
 COUNT = 64
 # MetaSchedule's default.
 POPULATION = 512
@@ -291,7 +291,8 @@ def main() -> None:
     rows = [row for search in wanted for row in known if (row["shape"], row["config"]) == search]
     if rows:
         population = options.get("population_size", POPULATION)
-        print(section(rows, population, shlex.join(["python", "analysis/early_refusal.py", *sys.argv[1:]])))
+        command = shlex.join(["python", "analysis/metaschedule/early_refusal.py", *sys.argv[1:]])
+        print(section(rows, population, command))
     if differ(rows) or not all(row["same"] for row in rows):
         raise SystemExit("early refusal is not exact")
 

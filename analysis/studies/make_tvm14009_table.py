@@ -9,7 +9,7 @@ import xarray as xr
 import abtune
 from abtune.ingest.published import parse_published
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 ATTRS = {
     "title": "Published table of apache/tvm#14009: MetaSchedule with and without asynchronous copies",
     "source": "https://github.com/apache/tvm/pull/14009",

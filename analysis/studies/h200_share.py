@@ -28,7 +28,7 @@ from abtune.dataset.schema import TrialOrigin, TrialStatus
 from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 from abtune.text import listed
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHARED, INDEPENDENT = "h200-shared-winners", "h200-tvm14009"
 # An adjusted p above this is near the threshold of 0.05.
 NARROW = 0.03
@@ -379,7 +379,7 @@ def report() -> str:
         "",
         "Is `abtune sweep --share` worth it? Yes, if you ask what each configuration makes of the same",
         "schedules. This *boost at equal knowledge* leaves out luck and effort of a search, which the",
-        "boost of independent searches includes. Written by `python analysis/h200_share.py`.",
+        "boost of independent searches includes. Written by `python analysis/studies/h200_share.py`.",
         "",
         *published_shapes(independent, shared),
         *designs(),

@@ -1,7 +1,7 @@
 """Write the tables of docs/statistics.md and docs/single-runs.md, by simulation: how often methods are right.
 
-Run as ``python analysis/calibrate_methods.py``; it takes some half an hour on two cores. ``--quick`` makes
-a tenth of the replications and prints the tables instead. The tests use the same kinds of noise.
+Run as ``python analysis/simulations/calibrate_methods.py``. It takes some hours on two cores. ``--quick``
+makes a tenth of the replications and prints the tables instead. The tests use the same kinds of noise.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENTS = DOCS / "statistics.md", DOCS / "statistics-tables.md", DOCS / "single-runs.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))

@@ -27,7 +27,7 @@ from abtune.sections.same_schedule.same_schedule import Reading, SameSchedule, d
 from abtune.shapes import parse_shape
 from abtune.traces import carry_over, read_trace, write_trace
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")
 SHARED = "h200-shared-winners"
 LATER = "h100-tvm14009-winners"
@@ -145,7 +145,7 @@ On average nothing: the limit is not what holds async back. Dynamic shared memor
 these design spaces do not use it. So each winner of mainline was built with a pipeline in dynamic shared
 memory (`async-dynamic`), and in static memory that its tiles share (`async-merged`,
 `tirx.merge_static_smem`). All kernels of a shape were timed together, without the largest GEMM.
-`python analysis/large_shared_memory.py table` prints these numbers.
+`python analysis/studies/large_shared_memory.py table` prints these numbers.
 
 {memory_effects(memory)}
 
@@ -173,7 +173,7 @@ def report() -> str:
     return page(f"""\
 # What asynchronous copies do to code
 
-Written by `python analysis/h200_same_schedule.py`; in the terminal:
+Written by `python analysis/studies/h200_same_schedule.py`; in the terminal:
 `abtune analyze {STUDIES[0]} --section same-schedule`.
 
 Does a boost or a regression of `async` come from its code, or from the luck of its searches? Each winner of

@@ -3,7 +3,7 @@
 ``abtune measure DATASET --transfer --out LATER.nc`` times all winners anew. A published dataset keeps its
 timings, and with them every number that was reported from it; only what is new is taken over.
 
-Usage: python analysis/add_transfers.py DATASET.nc LATER.nc
+Usage: python analysis/studies/add_transfers.py DATASET.nc LATER.nc
 """
 
 import sys
