@@ -156,6 +156,18 @@ def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("end", ["panic: boom\n\ngoroutine 1 [running]:\nexit status 2", "exit status 1"])
+def test_a_go_benchmark_that_ended_its_process_has_failed(tmp_path: Path, end: str) -> None:
+    """Of the benchmarks before it, one has a time and one was skipped."""
+    times = "BenchmarkA-2  \t 9\t 5 ns/op\nBenchmarkS-2  \t--- SKIP: BenchmarkS-2\nBenchmarkB-2  \t"
+    (tmp_path / "old").write_text(f"{times} 9\t 5 ns/op\nok  \tp\t1s\n", encoding="utf-8")
+    (tmp_path / "new").write_text(f"{times}{end}\nFAIL\tp\t1s\nFAIL\n", encoding="utf-8")
+    imported = read("go-bench", f"old={tmp_path / 'old'}", f"new={tmp_path / 'new'}")
+    assert imported.dataset["shape"].values.tolist() == ["A-2", "B-2"]
+    assert imported.dataset["run_status"].values.squeeze(-1).tolist() == [[0, 0], [0, RunStatus.FAILED]]
+    assert imported.notes[1:] == (f"{tmp_path / 'new'}: B-2 failed, which counts",)
+
+
 @pytest.mark.parametrize(
     ("new", "said"),
     [
@@ -304,8 +316,10 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
         (
             "go-bench",
             "BenchmarkA-2  1 5 ns/op\nBenchmarkB-2\tprinted\n     9\t   5.1 ns/op\t 0 B/op\n",
-            "line 3: has a time and no name; join it with its name above",
+            "line 3: has a time that does not follow its name; join both and take out what stands between",
         ),
+        ("go-bench", "BenchmarkA 1 5 ns/op\nBenchmarkB hello 9\t5 ns/op\n", "line 2: has a time that"),
+        ("go-bench", "BenchmarkA 1 5 ns/op\n  BenchmarkB 9\t5 ns/op\n", "line 2: has a time that"),
         ("go-bench", "BenchmarkA 1 x ns/op\n", "line 1: 'x' is not a number"),
         (
             "go-bench",

@@ -24,8 +24,10 @@ from abtune.text import shortened
 
 _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
-# What is left of a line if the benchmark printed something before its time.
-_GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
+# A time that does not follow its name, because the benchmark printed something.
+_GO_BROKEN = re.compile(r"(?!Benchmark\S*[ \t]+\d+[ \t])(.*[ \t])?\d+[ \t]+[\d.e+-]+ ns/op")
+# A benchmark without a time: what ended its process may stand behind it.
+_GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 # What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
@@ -79,23 +81,25 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them.
 
-    A benchmark that failed and has no time is a failed run. The package stands before a name that several
-    packages have.
+    A benchmark that failed or ended its process, and has no time, is a failed run. The package stands before
+    a name that several packages have.
     """
     timings: dict[tuple[str, str], list[float]] = {}  # by name and package
     first: dict[tuple[str, str], tuple[int, Mapping[str, str]]] = {}  # line and what stands above it
     failed: set[tuple[str, str]] = set()
     above: dict[str, str] = {}
     runs: Counter[str] = Counter()
+    begun: re.Match[str] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
         if match := _GO_KEY.fullmatch(line):
             above[match[1]] = match[2]
             runs[line] += match[1] == "pkg"
         if _GO_BROKEN.match(line):
-            remedy = "join it with its name above, or let the benchmark print nothing"
-            raise DatasetError(f"{where}: has a time and no name; {remedy}")
-        if match := _GO_FAILED.search(line):
+            remedy = "join both and take out what stands between, or let the benchmark print nothing"
+            raise DatasetError(f"{where}: has a time that does not follow its name; {remedy}")
+        begun = _GO_BEGUN.match(line) or (None if line.startswith("Benchmark") else begun)
+        if match := _GO_FAILED.search(line) or (begun if line.startswith("FAIL\t") else None):
             key = match[1], above.get("pkg", "")
             failed.add(key)
             first.setdefault(key, (number, {**above}))
