@@ -336,6 +336,10 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
             "test a ... bench: NaN ns/iter (+/- 1)\n",
             "line 1: a time must be positive, not NaN",
         ),
+        *(
+            ("cargo-bench", f"test a ... bench: 9 ns/iter\n{line}", "has a time that does not follow")
+            for line in ("test b ... hello bench: 9 ns/iter\n", "test b ... hello\nbench: 9 ns/iter\n")
+        ),
         ("cargo-bench", "test a ... bench: 9 ns/iter\ntest a ... bench: 8 ns/iter\n", "already in line 1"),
         ("jmh", '[{"primaryMetric": {}}]', "JSON, but not of JMH: .*; there is no 'benchmark'"),
         ("jmh", jmh(scoreUnit="min/op"), r"\[0\]: a is in min/op; run JMH with -tu ns"),

@@ -32,6 +32,7 @@ _GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
 _CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
+_CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
@@ -143,6 +144,9 @@ def _cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
                     f"{where}: {name} is in {match[3]}/iter, which is no time; take the line out"
                 )
             yield FileCell(where=where, name=name, rounds=((to_seconds(time, unit, where),),))
+        elif _CARGO_TIME.search(line):
+            remedy = "put both on a line of their own, or take the line out"
+            raise DatasetError(f"{where}: has a time that does not follow its name; {remedy}")
 
 
 def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
