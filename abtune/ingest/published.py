@@ -78,15 +78,22 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         attrs = {"sources": json.dumps([recorded_path(path)])}
         notes: list[str] = []
         dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=notes)
-    rule = "its heading does not begin with Shape, or a column has no unit"
-    lines = [(0, []), *_rows_of_markdown(text)]
-    # Markdown has a rule below the heading of each table.
-    left_out = (
-        f"the table in line {line} is left out: {rule}"
-        for (_, above), (line, heading), (_, below) in zip(lines, lines[1:], lines[2:], strict=False)
-        if not above and len(below) > 1 and all(map(_RULE.fullmatch, below)) and not _is_heading(heading)
-    )
-    return Imported(dataset=dataset, notes=(*left_out, *notes))
+    return Imported(dataset=dataset, notes=(*_left_out(text), *notes))
+
+
+def _left_out(text: str) -> Iterator[str]:
+    """Yield which tables of a text are left out, and which rows without a heading."""
+    lines = [(0, []), *_rows_of_markdown(text), (0, [])]
+    for (_, above), (line, cells), (_, below) in zip(lines, lines[1:], lines[2:], strict=False):
+        if above or _is_heading(cells):
+            continue
+        # Markdown has a rule below the heading of each table.
+        if len(below) > 1 and all(map(_RULE.fullmatch, below)):
+            rule = "its heading does not begin with Shape, or a column has no unit"
+            yield f"the table in line {line} is left out: {rule}"
+        elif any(re.fullmatch(r"[0-9.]+", cell) for cell in cells[2:]):
+            remedy = "take out what stands between them and their table"
+            yield f"the rows from line {line} on are left out: they have no heading; {remedy}"
 
 
 def _recognises(_: Path, text: str) -> bool:

@@ -120,6 +120,18 @@ def test_tables_that_are_left_out_are_said(tmp_path: Path) -> None:
     assert PUBLISHED.read([Source(path=path)], {"unit": ""}).notes == ()
 
 
+@pytest.mark.parametrize("between", ["", "<!-- of another day -->", "Later:"])
+def test_rows_without_a_heading_are_said(tmp_path: Path, between: str) -> None:
+    """An empty line or a comment ends a table of markdown, and the rows below it would go without a word."""
+    first = "| Layer | a (ms) | b (ms) |\n|---|--:|--:|\n| x | 1 | 2 |\n"
+    path = tmp_path / "t.md"
+    path.write_text(f"{first}{between}\n| y | 1 | 2.5 |\n| z | 1 | 2 |", encoding="utf-8")
+    imported = PUBLISHED.read([Source(path=path)], {"unit": ""})
+    said = "the rows from line 5 on are left out: they have no heading; take out what stands between them and"
+    assert imported.dataset["shape"].values.tolist() == ["x"]
+    assert imported.notes == (f"{said} their table",)
+
+
 def test_beside_times_any_label_is_a_shape() -> None:
     """Only a throughput needs operations; what a label says of them is kept where it does."""
     heading = "|Shape|old (ms)|new (us)|boost|"
