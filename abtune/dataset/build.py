@@ -84,6 +84,7 @@ def make_dataset(
     """
     import xarray as xr  # not above: processes that search and measure need the enumerations alone
 
+    _check_order("latency", latency)
     values = _numbers("latency", latency)
     if values.ndim == len(RUN):
         values = values[..., np.newaxis, np.newaxis]
@@ -150,6 +151,7 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         if name not in VARIABLES:
             raise InputError(f"{name!r} is not a variable of the schema")
         variable = VARIABLES[name]
+        _check_order(name, value)
         array = _coerce(name, value, variable)
         if array.ndim != len(variable.dims):
             wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
@@ -173,9 +175,19 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
     return extended
 
 
+def _check_order(name: str, value: object) -> None:
+    """Refuse an array that names its dimensions, as those of xarray do, in another order than the schema."""
+    own = tuple(getattr(value, "dims", ()))
+    wanted = [dim for dim in VARIABLES[name].dims if dim in own]
+    if wanted != [dim for dim in own if dim in wanted]:
+        raise InputError(f"{name} has dimensions {own}; transpose it to the order {', '.join(wanted)}")
+
+
 def _listed(name: str, labels: Iterable[str]) -> list[str]:
-    if isinstance(labels, str):  # whose letters would be labels
-        raise InputError(f"{name} is a list of names, such as [{shown(labels)}], not {shown(labels)}")
+    # Letters of a text would be labels, and a set has another order in each process.
+    if isinstance(labels, str | set | frozenset):
+        example = [labels] if isinstance(labels, str) else sorted(map(str, labels))
+        raise InputError(f"{name} is a list of names, such as {shown(example)}, not {shown(labels)}")
     # An entry of xarray's arrays is itself an array, whose text is its whole description.
     return list(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
 

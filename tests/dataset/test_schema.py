@@ -53,6 +53,8 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"shapes": ["a", "b"]}, "shapes has length 2, but latency has 1"),
         ({"configs": []}, "configs has length 0, but latency has 2"),
         ({"configs": "bc"}, r"configs is a list of names, such as \['bc'\], not 'bc'"),
+        ({"configs": {"b", "c"}}, r"configs is a list of names, such as \['b', 'c'\], not {"),
+        ({"shapes": frozenset("a")}, r"shapes is a list of names, such as \['a'\], not frozenset"),
         ({"seeds": [1]}, "seeds has length 1, but latency has 2"),
         ({"workloads": []}, "workloads has length 0"),
         (
@@ -80,6 +82,17 @@ def test_arguments_that_do_not_fit_are_named(wrong: dict[str, object], message: 
     right = {"latency": [[[1.0, 2.0], [1.0, 2.0]]], "shapes": ["a"], "configs": ["b", "c"]}
     with pytest.raises(InputError, match=message):
         abtune.make_dataset(**{**right, **wrong})  # type: ignore[arg-type]
+
+
+def test_named_dimensions_keep_the_order_of_the_schema(small: xr.Dataset) -> None:
+    """Else an array of xarray over config, shape and seed would give each time to another run."""
+    swapped = xr.DataArray(np.ones((2, 2, 3)), dims=("config", "shape", "run"))
+    with pytest.raises(InputError, match="transpose it to the order shape, config"):
+        abtune.make_dataset(swapped, shapes=["a", "b"], configs=["c", "d"])
+    with pytest.raises(InputError, match="transpose it to the order shape, config, seed"):
+        abtune.add_variables(small, tuning_time=small["run_status"].transpose("seed", ...))
+    times = small["run_status"] * 2.0
+    assert abtune.add_variables(small, tuning_time=times)["tuning_time"].equals(times)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
