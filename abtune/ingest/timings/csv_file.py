@@ -218,6 +218,8 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
+    if row == table.names:
+        raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
@@ -228,7 +230,8 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
             raise DatasetError(f"{column} has {len(value):,} characters, and the most is {LONGEST_CELL:,}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
-        raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits")
+        remedy = "number the runs of a cell 0, 1, 2 and so on"
+        raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits; {remedy}")
     if not is_untimed:
         table.lines[hash(tuple(row))] += 1
     for index in table.units:
