@@ -167,7 +167,7 @@ def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
                 raise DatasetError(
                     f"{both} a run of {shape}, {config[0]}, seed {seed} ({count(len(taken), 'such run')}); "
                     "a run counts once, so take it out of one of them; sweeps have runs of their own if each "
-                    "has its own --rng-seed"
+                    "has its own --rng-seed, and files if they are imported at once"
                 )
             owners |= dict.fromkeys(runs, name)
 

@@ -116,7 +116,9 @@ def test_overlaps_are_refused(deep: xr.Dataset) -> None:
     """The first cell that two datasets have is named, with both, and how many there are."""
     parts = {"a.nc": made("ab", "x", [0, 1]), "c.nc": made("c", "x", [0]), "b.nc": made("b", "x", [1, 2])}
     with pytest.raises(
-        DatasetError, match=r"a.nc and b.nc both have a run of b, x, seed 1 \(1 such run\); a run counts once"
+        DatasetError,
+        match=r"a.nc and b.nc both have a run of b, x, seed 1 \(1 such run\); a run counts once, .* "
+        "if each has its own --rng-seed, and files if they are imported at once",
     ):
         merge_datasets(parts)
 
