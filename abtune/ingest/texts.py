@@ -18,6 +18,7 @@ from abtune.text import shortened
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
 _LIMIT = 1.0
 _NETCDF = (b"\x89HDF", b"CDF")
+_PACKED = (b"\x1f\x8b", b"(\xb5/\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04")  # gzip, zstd, xz, bzip2, zip
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 
@@ -32,7 +33,8 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+        packed, other = "is compressed; unpack it", "not a text in UTF-8; convert it, or give the right file"
+        raise DatasetError(f"{path}: {packed if content.startswith(_PACKED) else other}")
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
     return text

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
+import lzma
 import os
 from pathlib import Path
 
@@ -76,6 +79,8 @@ def test_pipes_lose_nothing(tmp_path: Path) -> None:
         (b"a\0b", "not a text in UTF-8"),
         (b"a\xffb", "not a text in UTF-8"),
         (b"abc\xe2\x82", "not a text in UTF-8"),
+        *((packed.compress(b"a,b\n"), "is compressed; unpack it") for packed in (bz2, gzip, lzma)),
+        (b"PK\x03\x04\x14\0t.csv", "is compressed; unpack it"),
         (b"\x89HDF\r\n\x1a\n\0\0", "is netCDF, not a text; if it is a dataset: abtune analyze"),
     ],
 )
