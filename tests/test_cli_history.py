@@ -125,6 +125,16 @@ def test_a_merged_dataset_of_configurations_is_shown(run: Run) -> None:
     assert "skipped: runs/async.nc: no shape has two seeds of two configurations\n" in outcome.err
 
 
+def test_a_folder_without_dates_is_sorted_by_numbers(run: Run) -> None:
+    """Imported datasets have no dates, and the tenth is no neighbour of the first."""
+    Path("imports").mkdir()
+    for number in (1, 2, 10):
+        sweep = make_sweep([0.1], noise=0.01, seed=number)
+        abtune.save_dataset(sweep, f"imports/week-{number}.nc")
+    document = json.loads(run("history", "imports", "--format", "json").out)
+    assert document["datasets"] == ["week-1", "week-2", "week-10"]
+
+
 def test_files_of_one_name_are_told_by_their_paths(run: Run) -> None:
     """Where names agree, columns have paths; a bundled dataset keeps its name."""
     Path("more").mkdir()

@@ -91,6 +91,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
 def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     """Return the datasets by path or name; say which files of folders are skipped, and why."""
     import abtune
+    from abtune.ingest.sources import natural
     from abtune.sections.change.history import do_not_fit
 
     opened: dict[str, xr.Dataset] = {}
@@ -99,7 +100,7 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
         if not Path(name).is_dir():
             opened[name] = abtune.open_dataset(name)
             continue
-        paths = sorted(Path(name).glob("*.nc"))
+        paths = sorted(Path(name).glob("*.nc"), key=lambda path: natural(path.name))
         if not paths:
             remark(f"skipped: {name}: no file in it ends with .nc")
         for path in paths:

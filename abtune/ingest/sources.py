@@ -102,13 +102,14 @@ def _matches(pattern: str) -> list[Path]:
     # A file may have brackets in its own name.
     if not glob.has_magic(pattern) or _target(Path(pattern)).exists():
         return [Path(pattern)]
-    matches = sorted(glob.glob(pattern), key=_natural)  # noqa: PTH207 - the pattern may be absolute
+    matches = sorted(glob.glob(pattern), key=natural)  # noqa: PTH207 - the pattern may be absolute
     if not matches:
         raise InputError(f"no file or folder matches {pattern!r}")
     return [Path(match) for match in matches]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names by the numbers in them: run-2 comes before run-10."""
     pieces = re.split(r"(\d+)", name, flags=re.ASCII)
     return [(int(text), "") if text.isascii() and text.isdigit() else (-1, text) for text in pieces]
 
@@ -147,7 +148,7 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     wildcards = (
         word if word == "?" else "*" if _WORDS.fullmatch(word) else glob.escape(word) for word in words
     )
-    paths = sorted(glob.glob("".join(wildcards)), key=_natural)  # noqa: PTH207 - the pattern may be absolute
+    paths = sorted(glob.glob("".join(wildcards)), key=natural)  # noqa: PTH207 - the pattern may be absolute
     sources = tuple(_numbered(paths, words))
     if not sources:
         raise InputError(f"no file or folder matches --pattern {pattern!r}")
