@@ -60,6 +60,10 @@ def test_bundled_datasets_have_names(empty_folder: Path, run: Run) -> None:
             ["runs/0.nc", "runs/1.nc", "--out", "taken.nc"],
             "taken.nc exists; give another name, or --overwrite",
         ),
+        *(
+            (["runs/0.nc", "runs/1.nc", "--out", name], f"--out {name} is no name of a dataset; give one")
+            for name in ("-", "--overwrite")
+        ),
     ],
 )
 def test_what_cannot_be_merged_is_said(halves: xr.Dataset, run: Run, arguments: list[str], said: str) -> None:
@@ -70,7 +74,7 @@ def test_what_cannot_be_merged_is_said(halves: xr.Dataset, run: Run, arguments: 
     done = run("merge", *arguments, *out)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
-    assert not Path("x.nc").exists()
+    assert {path.name for path in Path().iterdir()} == {"runs", "taken.nc"}
     assert Path("runs/1.nc").read_bytes() == before
 
 

@@ -253,6 +253,8 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     from abtune.dataset.netcdf import place_for, save_dataset
     from abtune.dataset.schema import labels_of
 
+    if str(out).startswith("-"):  # where other programs print, or an option that --out has taken
+        raise InputError(f"--out {out} is no name of a dataset; give one that does not begin with -")
     target = place_for(out)
     if target.exists() and not overwrite:
         raise StoreError(f"{out} exists; give another name, or --overwrite")
