@@ -94,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_missing_streams()
     try:
         return _run(argv)
+    except MemoryError:
+        return _complain("the memory is full; give less at once, or use a larger machine", BAD_INPUT)
     except Exception:  # noqa: BLE001 - not swallowed, but told from a gate that was hit
         traceback.print_exc()
         return _complain("this is a defect of abtune; please report it with the lines above", DEFECT)

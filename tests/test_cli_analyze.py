@@ -599,6 +599,18 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     assert "70 a defect of abtune" in " ".join(run("--help").out.split())
 
 
+def test_too_little_memory_is_no_defect(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is too small is said in one line."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("abtune.compare.compare.analyze", fail)
+    outcome = run("analyze")
+    said = "abtune: the memory is full; give less at once, or use a larger machine\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", said)
+
+
 def test_the_help_groups_every_option_once(run: Run) -> None:
     """Each option stands in one of three groups; options of sections and methods follow their registries."""
     text = run("analyze", "--help").out
