@@ -230,6 +230,20 @@ def with_samples(name: str = "f-bin/0.bin") -> dict[str, Any]:
     return {"name": "s", "summaries": [MEAN, file], "is_skipped": False}
 
 
+def test_an_error_in_nvbench_is_a_failed_run(tmp_path: Path) -> None:
+    """A state that threw is skipped, too, and its reason says so (nvbench/runner.cxx)."""
+    state = {"name": "s", "summaries": [MEAN], "is_skipped": False}
+    other = {**state, "name": "t"}
+    (tmp_path / "old").write_text(nvbench(state, other), encoding="utf-8")
+    threw = {"name": "s", "is_skipped": True, "skip_reason": "Unexpected error: out of memory"}
+    skipped = {"name": "t", "is_skipped": True, "skip_reason": "too large"}
+    (tmp_path / "new").write_text(nvbench(threw, skipped, {**state, "name": "u"}), encoding="utf-8")
+    imported = read("nvbench", f"old={tmp_path / 'old'}", f"new={tmp_path / 'new'}")
+    status = dict(zip("stu", imported.dataset["run_status"].squeeze("seed").values.tolist(), strict=True))
+    assert status == {"s": [0, RunStatus.FAILED], "t": [0, RunStatus.MISSING], "u": [RunStatus.MISSING, 0]}
+    assert f"{tmp_path / 'new'}: b s failed, which counts" in imported.notes
+
+
 def test_nvbench_samples_are_read_where_they_lie_beside(tmp_path: Path) -> None:
     """Samples in float32 become repeats; without them the mean is read, and the import says so."""
     (tmp_path / "f").write_text(nvbench(with_samples()), encoding="utf-8")

@@ -189,14 +189,18 @@ def _benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
 
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
-    """Yield the states that were measured, each with its isolated GPU times, or their mean."""
+    """Yield the states that were measured, each with its isolated GPU times or their mean, or that failed."""
     document = parse_json(text)
     with well_formed("JSON, but not of nvbench: benchmarks with a name and states, which have summaries"):
         for number, benchmark in enumerate(document["benchmarks"]):
             for index, state in enumerate(benchmark["states"]):
                 where = f"benchmarks[{number}].states[{index}]"
-                if not state.get("is_skipped"):
-                    yield _nvbench_state(f"{benchmark['name']} {state['name']}".strip(), state, where, path)
+                is_skipped, why = state.get("is_skipped"), str(state.get("skip_reason"))
+                if is_skipped and not why.startswith("Unexpected error"):  # else it threw
+                    continue
+                name = f"{benchmark['name']} {state['name']}".strip()
+                failed = FileCell(where=where, name=name, rounds=())
+                yield failed if is_skipped else _nvbench_state(name, state, where, path)
 
 
 def _nvbench_state(name: str, state: Mapping[str, Any], where: str, path: Path) -> FileCell:
