@@ -55,7 +55,6 @@ _NEARLY = {
     '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
     "group,function,value,": "give the files of criterion beside it: */new/sample.json",
-    "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
     '{"group_id":': "give the file sample.json of criterion beside it",
     '"Benchmark","Mode","Threads"': "write JSON: -rf json -rff FILE",
     '{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
@@ -65,7 +64,10 @@ _NEARLY = {
 _WITHIN = {
     "WeightedLatency(us)|": "its tables of tasks begin behind something else, such as dates of a runner or a "
     "container; cut that off each line, such as by: sed 's/^[^ ]* //' FILE",
-    "BenchmarkTimeCPUIterations": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+    **dict.fromkeys(
+        ("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),
+        "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+    ),
     **dict.fromkeys(
         ("oldtime/op", "sec/opvsbase", ",sec/op,CI", "\u2502sec/op\u2502"),
         "it has no single timings; give the outputs of go test -bench that benchstat compared",
@@ -85,8 +87,7 @@ _WITHIN = {
     "|GPUTime|": "write JSON: --json FILE",
     '"commit_hash":': "if it is a result of an older asv: asv update",
     "Current/Best:": "give the file of records that AutoTVM wrote: log_to_file",
-    "MLPerfResultsSummary": _SUMS_UP,
-    "Performancecounterstatsfor": _SUMS_UP,
+    **dict.fromkeys(("MLPerfResultsSummary", "Performancecounterstatsfor"), _SUMS_UP),
 }
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)

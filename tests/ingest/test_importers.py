@@ -209,6 +209,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "hyperfine",
         ),
         (b"name,iterations,real_time,cpu_time,time_unit\nf,1,2,3,ns\n", "--benchmark_out_format=json"),
+        (b"Run on (8 X 3 MHz CPU s)\nname,iterations,real_time,cpu_time\nf,1,2,3\n", "_out_format=json"),
         (
             b"shape   old  new  ratio\nconv    1.2  1.0  1.2\n",
             r"columns: sed 's/  \*/,/g' .*/f > f-commas.csv$",
