@@ -330,7 +330,7 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
         (
             "go-bench",
             "BenchmarkA-2  1 5 ns/op\nBenchmarkB-2\tprinted\n     9\t   5.1 ns/op\t 0 B/op\n",
-            "line 3: has a time that does not follow its name; join both and take out what stands between",
+            "line 3: has a time that does not follow its name; put both on one line, or take it out",
         ),
         ("go-bench", "BenchmarkA 1 5 ns/op\nBenchmarkB hello 9\t5 ns/op\n", "line 2: has a time that"),
         ("go-bench", "BenchmarkA 1 5 ns/op\n  BenchmarkB 9\t5 ns/op\n", "line 2: has a time that"),

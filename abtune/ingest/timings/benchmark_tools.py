@@ -31,6 +31,7 @@ _GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 # What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
+_NO_NAME = "has a time that does not follow its name; put both on one line, or take it out if it is no result"
 _CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
@@ -97,8 +98,7 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
             above[match[1]] = match[2]
             runs[line] += match[1] == "pkg"
         if _GO_BROKEN.match(line):
-            remedy = "join both and take out what stands between, or let the benchmark print nothing"
-            raise DatasetError(f"{where}: has a time that does not follow its name; {remedy}")
+            raise DatasetError(f"{where}: {_NO_NAME}")
         begun = _GO_BEGUN.match(line) or (None if line.startswith("Benchmark") else begun)
         if match := _GO_FAILED.search(line) or (begun if line.startswith("FAIL\t") else None):
             key = match[1], above.get("pkg", "")
@@ -145,8 +145,7 @@ def _cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
                 )
             yield FileCell(where=where, name=name, rounds=((to_seconds(time, unit, where),),))
         elif _CARGO_TIME.search(line):
-            remedy = "put both on a line of their own, or take the line out"
-            raise DatasetError(f"{where}: has a time that does not follow its name; {remedy}")
+            raise DatasetError(f"{where}: {_NO_NAME}")
 
 
 def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
