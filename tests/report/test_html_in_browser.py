@@ -248,8 +248,11 @@ def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
     other.write_text(html.render(analysis_report(typical_analysis())), encoding="utf-8")
 
     async def act(page: Page) -> None:
-        for width in (360, 800, 1100, 1220, 1400):
+        for width in (360, 800, 1023, 1024, 1100, 1220, 1400):
             await page.resize(width)
+            assert await page.run(f"getComputedStyle({TABLE % 0}).display") == (
+                "table" if width >= 1024 else "block"
+            )
             for opened in ("false", "true"):
                 await page.run(
                     f"document.querySelectorAll('.opener input').forEach(box => box.checked = {opened})"
