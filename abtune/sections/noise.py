@@ -191,10 +191,10 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
 
 
 _WHAT = (
-    "Standard deviations of log latency in percent. seeds: between seeds, without the measurement error; "
+    "Standard deviations of log latency in percent. noise: between seeds, without the measurement error; "
     "its interval allows for skewed noise (hull of chi-square and Bonett). session: between rounds of one "
     "winner. timing: within a round. ICC: correlation of two timings of one winner. error: standard error "
-    "of a seed's value, then as a share of the noise between seeds."
+    "of a seed's value. of noise: the error as a share of the noise."
 )
 _OPTIMISM = (
     "The search's own time of its winner, against the time measured again, in percent. A negative value is "
@@ -249,8 +249,8 @@ def _overview(noise: Noise) -> Grid:
         return lambda pair: NOTHING if {*map(cell, pair)} == {NOTHING} else "/".join(map(cell, pair))
 
     cells = {
-        "seeds": of_both(lambda source: spread_percent(source.search)),
-        "of seeds": of_both(_error_share),
+        "noise": of_both(lambda source: spread_percent(source.search)),
+        "of noise": of_both(_error_share),
         "search/again": of_both(lambda source: percent_cell(source.optimism, 1)),
     }
     return table(SHAPE, [source.shape for source, _ in pairs], *columns_of(pairs, cells))
@@ -258,13 +258,13 @@ def _overview(noise: Noise) -> Grid:
 
 def _source_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
     cells: dict[str, Callable[[Source], str]] = {
-        "seeds": lambda source: spread_percent(source.search),
+        "noise": lambda source: spread_percent(source.search),
         f"{plain_percent(level)} interval": _search_interval,
         "session": lambda source: spread_percent(source.session),
         "timing": lambda source: spread_percent(source.timing),
         "ICC": lambda source: NOTHING if math.isnan(source.correlation) else f"{source.correlation:.3f}",
         "error": lambda source: spread_percent(source.measurement),
-        "of seeds": _error_share,
+        "of noise": _error_share,
     }
     return _by_source(stub, rows, *columns_of(rows, cells))
 
