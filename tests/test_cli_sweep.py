@@ -616,13 +616,13 @@ def test_a_terminal_gets_a_bar() -> None:
         assert isinstance(progress, Bar)
         assert progress._progress is not None
         progress.advance(1)
-        progress.begin("tuning", 4, 1)
+        progress.begin("trials", 4, 1)
         progress.advance(2)
-        progress.begin("re-measuring", 2, 0)
+        progress.begin("winners re-measured", 2, 0)
         progress._progress.refresh()
     shown = stream.getvalue()
-    assert "tuning" in shown
-    assert "re-measuring" in shown
+    assert "trials" in shown
+    assert "winners re-measured" in shown
     assert "0/2" in shown
     assert "left" in shown
 
@@ -634,7 +634,7 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
         assert isinstance(progress, Bar)
         assert progress._progress is not None
         progress._progress.get_time = lambda: now
-        progress.begin("tuning", 640, 64)
+        progress.begin("trials", 640, 64)
         for _ in range(4):
             now += 60.0
             progress.advance(64)
@@ -642,12 +642,12 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
 
 
 def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file or a pipe gets what is done, the time left at the speed since the first step, and the news."""
+    """A file or a pipe gets what is done, the time left at the speed so far if there is any, and the news."""
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     stream = io.StringIO()
     with progress_for(stream) as progress:
-        progress.begin("tuning", 4_000, 1_000)
+        progress.begin("trials", 4_000, 1_000)
         now = 30.0
         progress.advance(500)
         assert stream.getvalue() == ""
@@ -655,7 +655,11 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
         progress.tell("1 run failed")
         progress.advance(300)
         progress.advance(1)
-    assert stream.getvalue() == "tuning: 1,800 of 4,000; about 4 min left; 1 run failed\n"
+        now = 120.0
+        progress.tell("")
+        progress.advance(2_199)
+    first = "trials: 1,800 of 4,000; about 4 min left; 1 run failed\n"
+    assert stream.getvalue() == f"{first}trials: 4,000 of 4,000\n"
 
 
 def test_the_recorded_command_can_be_repeated(

@@ -56,7 +56,7 @@ class Watch:
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Begin to look, or stop."""
-        self._tuning = phase == "tuning"
+        self._tuning = phase == "trials"
 
     def tell(self, news: str) -> None:
         """Show nothing."""

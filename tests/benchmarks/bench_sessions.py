@@ -130,14 +130,15 @@ def sit(options: argparse.Namespace, limit: int, folder: str) -> float:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
     after = look(folder)
     began = json.loads((Path(folder) / "phases.json").read_text())
-    searched = began["re-measuring"] - began["tuning"]
+    tuned, again = began["trials"], began["winners re-measured"]
+    searched = again - tuned
     cores = len(os.sched_getaffinity(0))
     kept = (after.core_seconds - before.core_seconds) / cores
     say(
         f"  {ended - started:.0f} s",
-        f"{after.trials - before.trials} trials; {began['tuning'] - started:.1f} s to start, "
+        f"{after.trials - before.trials} trials; {tuned - started:.1f} s to start, "
         f"{searched:.1f} s of search of which {searched - kept:.1f} s came to nothing, "
-        f"{ended - began['re-measuring']:.1f} s to measure again and end ({after.winners} are measured), "
+        f"{ended - again:.1f} s to measure again and end ({after.winners} are measured), "
         f"{max(0.0, limit - (ended - started)):.1f} s left over; load before: {load:.1f}",
     )
     return ended - started

@@ -193,7 +193,7 @@ class Log:
             return
         self._said, (began, before) = now, self._first
         words = [f"{self._phase}: {self._done:,} of {self._total:,}"]
-        if self._done > before:
+        if self._total > self._done > before:
             seconds = (self._total - self._done) * (now - began) / (self._done - before)
             words.append(f"about {span(seconds)} left")
         print("; ".join(filter(None, [*words, self._news])), file=self._stream, flush=True)

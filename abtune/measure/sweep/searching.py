@@ -201,7 +201,7 @@ async def search_all(session: Session) -> None:
     groups = [group for group in every if not all(map(store.is_finished, group))]
     histories = {run.key: store.history(run) for group in groups for run in group}
     tried = sum(len(histories[run.key][0].trials) for run in left)
-    session.progress.begin("tuning", len(plan.runs) * trials, (len(plan.runs) - len(left)) * trials + tried)
+    session.progress.begin("trials", len(plan.runs) * trials, (len(plan.runs) - len(left)) * trials + tried)
     # Two runs per slot, so that cores search for one half while devices time the other half.
     together = max(map(len, groups), default=1)
     slots = asyncio.Semaphore((2 * session.cluster.searchers + session.cluster.devices) // together)

@@ -33,7 +33,7 @@ async def measure_all(session: Session) -> None:
     total = sum(record.status is RunStatus.COMPLETE for record in records)
     measured, stopped = session.store.rounds().values(), session.out_of_time
     left = waiting_winners(records, measured, transfer=session.transfer)
-    session.progress.begin("re-measuring", total, total - sum(map(len, left.values())))
+    session.progress.begin("winners re-measured", total, total - sum(map(len, left.values())))
     doubtful: list[Rounds] = []
 
     def keep(rounds: Rounds) -> None:

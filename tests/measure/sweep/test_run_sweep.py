@@ -57,7 +57,7 @@ def test_a_sweep_does_what_was_planned(store: Store, log: Path) -> None:
     assert dataset["trial_latency"].notnull().all()
     assert dataset["search_latency"].equals(dataset["trial_latency"].min("trial").assign_attrs())
     xr.testing.assert_identical(abtune.open_dataset(store.dataset), dataset)
-    assert steps.phases == [("tuning", 32, 0), ("re-measuring", 8, 0)]
+    assert steps.phases == [("trials", 32, 0), ("winners re-measured", 8, 0)]
     logs = np.log(dataset["search_latency"]).mean("seed")
     boost = np.expm1((logs.sel(config="plain") - logs.sel(config="new")).mean())
     assert steps.news[-1] == f"new {100 * float(boost):+.2g}% over 2 shapes, not final"
@@ -107,7 +107,7 @@ def test_a_finished_sweep_measures_nothing(store: Store, log: Path) -> None:
     again = run_sweep(small_plan(), store, progress=steps).dataset
     assert calls(log) == before
     xr.testing.assert_identical(again, first)
-    assert steps.phases == [("tuning", 32, 32), ("re-measuring", 8, 8)]
+    assert steps.phases == [("trials", 32, 32), ("winners re-measured", 8, 8)]
 
 
 def test_more_seeds_keep_what_was_done(store: Store, log: Path) -> None:
