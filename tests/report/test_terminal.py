@@ -23,6 +23,7 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.report.formats import terminal
 from abtune.report.formats.terminal_table import mark
 from abtune.report.summary import View, analysis_report, analysis_section
+from abtune.sections.same_schedule.same_schedule_page import same_schedule_page
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -97,6 +98,13 @@ def test_rows_take_two_lines_at_60_columns() -> None:
         text = printed(analysis_section(analysis, View(rows=rows)).page, 60)
         assert len(re.findall("^H=W=", text, re.M)) == len(re.findall("^R=S=", text, re.M)) == 17
         assert len(re.findall(r"^M=\d+_N=\d+_K=\d+ .* to ", text, re.M)) == 12
+
+
+def test_words_break_where_labels_need_the_room() -> None:
+    """A reading of several words gets no wider than its lines need, so that labels stay whole."""
+    found = abtune.describe(abtune.analyze(abtune.open_dataset("h200-deep")), "same_schedule")
+    text = printed(tuple(same_schedule_page(found)), 60)
+    assert len(re.findall(r"^M=\d+_N=\d+_K=\d+ .* depends on$", text, re.M)) == 3
 
 
 def test_convolutions_take_one_line_at_100_columns() -> None:

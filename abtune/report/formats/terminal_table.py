@@ -208,10 +208,15 @@ def _left(width: int, columns: Iterable[int]) -> int:
 def _room(column: _Texts, least_prose: int, console: Console) -> int:
     """Return the width that a column asks for; names may break, and so may prose."""
     if column.kind == "word":
-        most = max(NARROWEST, console.width // 3)
-        texts = (column.heading, *(cell.plain for cell in column.cells))
-        return max(cell_len(line) for text in texts for line in wrap(text, most))
+        texts = {column.heading, *(cell.plain for cell in column.cells)}
+        return max(_least_width(text, max(NARROWEST, console.width // 3)) for text in texts)
     return min(column.width, least_prose) if column.kind == "text" else column.width
+
+
+def _least_width(text: str, most: int) -> int:
+    """Return the least width in which a text takes no more lines than in a width of ``most``."""
+    widths = range(1, most + 1)
+    return next(width for width in widths if len(wrap(text, width)) <= len(wrap(text, most)))
 
 
 def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
