@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,7 +110,10 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
         interval_method="",
         caveats=(),
     )
-    (axis,) = draw_curve(curve, typical_analysis()).axes
+    figure = draw_curve(curve, typical_analysis())
+    figure.canvas.draw()
+    (axis,) = figure.axes
+    assert all(re.fullmatch(r"0|[+-]\d+", text.get_text()) for text in axis.get_yticklabels())
     assert axis.get_ylim() == pytest.approx((-12, 32))
     assert axis.get_ylabel().endswith("band: 95% interval")
     assert axis.lines[-1].get_xdata().tolist() == [16, 32, 64, 128]  # type: ignore[union-attr]
@@ -214,6 +218,15 @@ def test_shapes_without_numbers_have_a_row() -> None:
     axis = forest(analysis)
     assert "mine" in [text.get_text() for text in axis.get_yticklabels()]
     assert not lines_at(axis, next(row.y for row in forest_rows(analysis) if row.shape))
+
+
+def test_verdicts_that_say_nothing_are_left_out() -> None:
+    """Where one run per configuration supports no verdict, no column has verdicts, as in the report."""
+    for name, said in (("tvm14009-rtx3080", False), ("h200-pilot", True)):
+        axis = forest(abtune.analyze(abtune.open_dataset(name)))
+        texts = [text.get_text() for text in axis.texts]
+        assert ("verdict" in texts) == said
+        assert "invalid" not in texts
 
 
 def test_a_figure_of_many_shapes_fits_a_page() -> None:

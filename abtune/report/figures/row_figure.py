@@ -59,6 +59,7 @@ _LETTER = 4.4  # points of a letter, in a long text
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
+_VERDICT = "verdict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
 def _groups(analysis: Analysis) -> list[list[Row]]:
     """Return the shapes of each workload, the largest boost first, below a heading."""
     comparisons = analysis.comparisons
+    # Where all shapes lack a verdict for one reason, the verdicts say nothing.
+    one = {(row.verdict, row.reason) for row in comparisons}
+    silent = len(comparisons) > 1 == len(one) and comparisons[0].verdict is Verdict.INVALID
     drawn = [shape_interval(row) for row in comparisons]
     numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
     groups = []
@@ -111,7 +115,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         rows = [
             Row(
                 label="\n".join(lines),
-                cells=(*numbers[member], comparisons[member].verdict.words),
+                cells=(*numbers[member], "" if silent else comparisons[member].verdict.words),
                 drawn=drawn[member],
                 shape=comparisons[member].shape,
             )
@@ -161,10 +165,11 @@ def row_figure(
     The notes say what is drawn, the first of them at the axis, the others below the figure. ``first`` are a
     heading and a cell for each row, which stand before the boosts.
     """
-    headings = ("boost %", f"{plain_percent(analysis.level)} interval", "verdict")
+    headings = ("boost %", f"{plain_percent(analysis.level)} interval", _VERDICT)
     cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
     if first:
         cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
+    cells = list(zip(*(column for column in zip(*cells, strict=True) if any(column[1:])), strict=True))
     left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))
@@ -254,13 +259,13 @@ def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:
 def _write_cells(
     axis: Axes, rows: Sequence[Row], cells: Sequence[tuple[str, ...]], widths: Sequence[float]
 ) -> None:
-    """Write the numbers right of the drawing, the last column flush left, the others flush right."""
+    """Write the numbers right of the drawing, verdicts flush left, the others flush right."""
     heights = [-1.0, *(row.y for row in rows)]
     verdicts = [None, *(row.verdict for row in rows)]
     inner = axis.get_yaxis_transform()
     for column, width in enumerate(widths):
-        last = column == len(widths) - 1
-        offset = _GAP * (column + 1) + sum(widths[:column]) + (0 if last else width)
+        words = cells[0][column] == _VERDICT
+        offset = _GAP * (column + 1) + sum(widths[:column]) + (0 if words else width)
         for y, line, verdict in zip(heights, cells, verdicts, strict=True):
             if line[column]:
                 axis.annotate(
@@ -269,10 +274,10 @@ def _write_cells(
                     xycoords=inner,
                     xytext=(offset, 0),
                     textcoords="offset points",
-                    ha="left" if last else "right",
+                    ha="left" if words else "right",
                     va="center_baseline",
                     fontsize=LETTERS,
                     fontweight="bold" if y < 0 else "normal",
-                    color=VERDICT_COLOURS[verdict] if last and verdict else INK,
+                    color=VERDICT_COLOURS[verdict] if words and verdict else INK,
                     annotation_clip=False,
                 )

@@ -86,6 +86,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     later = [end for end in (*settled, *low[-3:], *high[-3:]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
+    axis.yaxis.set_major_formatter(lambda boost, _: f"{boost:+g}" if boost else "0")
     axis.set_title(shape_title(name), fontsize=8)
     axis.set_xlabel("trials")
 
