@@ -105,7 +105,7 @@ def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None
         np.testing.assert_array_equal(timed["winner"].values, origin["winner"].values)
         np.testing.assert_array_equal(timed["trial_latency"].values, origin["trial_latency"].values)
     report = run("analyze", "all.nc", "--section", "summary").out.replace("\n", " ")
-    assert "winners of 2 datasets on a device, a third device" in report
+    assert "winners of 2 datasets on a device and a third device" in report
     other = run("measure", str(swept), "--out", "all.nc")
     assert "all.nc has the winners of another dataset; give another --out" in other.err
 

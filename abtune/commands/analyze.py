@@ -108,9 +108,9 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     test with its correction over the shapes, and a verdict: improved, regressed, equivalent, not slower,
     inconclusive or invalid. Above them it says how many shapes are faster at least, and how slow any can be.
 
-    Two gates are for scripts. --fail-on regressed stops only at a regression that is shown. --fail-on
-    slower-than:5% stops unless it is shown that no shape loses more. Each errs in at most 5% of simulated
-    reports (docs/statistics.md).
+    --fail-on is a gate for scripts. With regressed, it stops only at a regression that is shown. With
+    slower-than:5%, it stops unless it is shown that no shape loses more. Each errs in at most 5% of
+    simulated reports (docs/statistics.md).
     """
     import abtune
 

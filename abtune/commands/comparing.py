@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  abtune compare h200-tvm14009 h200-deep   the same shapes, with longer searches
+  abtune compare h200-tvm14009 h200-deep               the same shapes, with longer searches
   abtune compare h200-tvm14009 h100-tvm14009-winners   the same kernels, on another card
-  abtune compare may.nc june.nc --config mainline   latencies of one configuration
+  abtune compare may.nc june.nc --config mainline      latencies of one configuration
 """
 )
 @click.argument("first", metavar="A", shell_complete=dataset_names)

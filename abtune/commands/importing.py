@@ -110,7 +110,7 @@ class _Importers(click.Group):
     epilog="""\b
 Examples:
   abtune import table.md --unit ms --out table.nc             the importer is found by content
-  abtune import published table.md --unit ms --out table.nc
+  abtune import published table.md --unit ms --out table.nc   the importer is named
 """,
 )
 @click.pass_context

@@ -24,9 +24,9 @@ from abtune.errors import InputError
 @click.command(
     epilog="""\b
 Examples:
-  abtune power                          with the noise of the abtune.nc that is here
-  abtune power h200-pilot --shapes 29   its noise, for a sweep over 29 shapes
-  abtune power --cv 3 --boost 2         with a noise of 3%, for a boost of 2%
+  abtune power                             with the noise of the abtune.nc that is here
+  abtune power h200-pilot --shapes 29      its noise, for a sweep over 29 shapes
+  abtune power --cv 3 --boost 2            with a noise of 3%, for a boost of 2%
   abtune power --cv 15 --correlation 0.7   pairs, whose searches exchange schedules
 """
 )

@@ -83,7 +83,7 @@ def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
     budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
     parts = (hardware(dataset), tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
-    return ", ".join(text for text in parts if text)
+    return ", ".join(text.replace(", ", " and ") for text in parts if text)  # devices have commas, too
 
 
 def measured(dataset: xr.Dataset) -> str:
