@@ -489,8 +489,7 @@ def test_a_published_table_is_imported(run: Run) -> None:
     Path("t.md").write_text(TABLE.replace(" (GFLOPS)", ""), encoding="utf-8")
     told = (
         "t.nc: 1 shape, configurations a (baseline), b\n"
-        "no name says which is the baseline, so the first one is: "
-        "abtune analyze --baseline NAME takes another\n"
+        "no name says which is the baseline, so it is the first; analyze --baseline takes another\n"
     )
     command = ("import", "published", "t.md", "--unit", "tflops", "--out", "t.nc")
     assert run(*command).out == told

@@ -487,4 +487,4 @@ def test_a_baseline_that_is_a_guess_is_said(empty_folder: Path, run: Run, argume
     for number, name in enumerate(("one", "two"), start=1):
         (empty_folder / f"{name}-x.csv").write_text(f"time_ms\n{number}\n", encoding="utf-8")
     done = run("import", *arguments.split(), "--out", "t.nc")
-    assert done.out.count("no name says which is the baseline, so the first one is: abtune analyze") == lines
+    assert done.out.count("no name says which is the baseline, so it is the first; analyze") == lines

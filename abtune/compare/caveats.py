@@ -286,7 +286,7 @@ def _about_estimand(settings: Settings) -> Iterator[str]:
         yield "The boosts of shapes compare medians. The overall boosts compare geometric means."
         yield "A median does not see a failure that hits fewer than half of the searches."
         yield (
-            "Where searches end at one of two schedules, with other shares on each side, up to 32% of "
+            "If searches end at one of two schedules, and how often differs between the sides, up to 32% of "
             "reports claim a false difference of medians (simulated, docs/statistics-tables.md)."
         )
     if settings.estimand.searches > 1:

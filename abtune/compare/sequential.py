@@ -109,8 +109,8 @@ def _about_looks(
         ]
         yield (
             f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). This selects: "
-            "boosts of the others are optimistic by about 1%, and 92% instead of 95% of their intervals hold "
-            "(simulated, docs/statistics.md)."
+            "boosts of the others are optimistic by about 1%, and their 95% intervals include the true boost "
+            "in 92% of cases (simulated, docs/statistics.md)."
         )
     if all_have < looks[-1].seeds:
         yield f"The overall boosts rest on the first {all_have} {unit} of every shape, before any was chosen."

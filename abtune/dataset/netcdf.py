@@ -19,7 +19,7 @@ from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacin
 from abtune.text import import_command
 
 BUNDLED: Mapping[str, str] = {
-    "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
+    "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run per cell, RTX 3080",
     "h200-tvm14009": "its 29 shapes, 10 seeds of 192 trials, async against mainline on H200",
     "h100-tvm14009-winners": "the same kernels, timed on H100: for abtune compare",
     "h200-deep": "five of its shapes, 10 seeds of 512 trials, async against mainline on H200",

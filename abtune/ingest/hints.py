@@ -50,7 +50,7 @@ _NEARLY = {
     "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
     "PK\x03\x04": "it is a workbook or an archive; save its sheet as CSV, or unpack it",
     "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
-    '{"Time":': "if it is of go test -bench, run that without -json",
+    '{"Time":': "if go test -bench wrote it, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
@@ -62,8 +62,8 @@ _NEARLY = {
 }
 # What such files hold somewhere, without blanks.
 _WITHIN = {
-    "WeightedLatency(us)|": "its tables of tasks begin behind something else, such as dates of a runner or a "
-    "container; cut that off each line, such as by: sed 's/^[^ ]* //' FILE",
+    "WeightedLatency(us)|": "each line of its tables of tasks begins with something else, such as a date; "
+    "cut that off: sed 's/^[^ ]* //' FILE",
     **dict.fromkeys(
         ("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),
         "write JSON: --benchmark_out=FILE --benchmark_out_format=json",

@@ -147,7 +147,7 @@ def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
         return
     number, configs = len(has_run) - len(shapes), dataset.sizes["config"]
     have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
-    lack = "get no verdict" if configs == 2 else "get no verdict on those that they lack"
+    lack = "get no verdict" if configs == 2 else "get no verdict on what they lack"
     note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}"
     if not number and configs == 2:
         note = "no shape has both configurations, so none gets a verdict; give each one name in both"

@@ -311,8 +311,8 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
         near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
     if rates := [heading.name for heading in columns.headings.values() if heading.unit in FLOPS]:
         raise DatasetError(
-            f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
-            f"if these are times, for which any label will do: '{shortened(rates[0])} (ms)', or --unit ms"
+            f"{near}; a throughput needs a label that tells the operations, such as {_LABELS}; times take "
+            f"any label: call the column '{shortened(rates[0])} (ms)', or give --unit ms"
         )
     if not label or _is_summary(label):
         raise DatasetError(f"{shortened(label)!r} is not the label of a shape; take the line out")

@@ -167,10 +167,7 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
 def about_baseline(configs: Sequence[str]) -> Iterator[str]:
     """Yield that the baseline is a guess, if no name of several says which it is."""
     if len(configs) > 1 and math.isinf(min(_words_of_baselines(configs).values())):
-        yield (
-            "no name says which is the baseline, so the first one is: abtune analyze --baseline NAME takes "
-            "another"
-        )
+        yield "no name says which is the baseline, so it is the first; analyze --baseline takes another"
 
 
 def _words_of_baselines(configs: Iterable[str]) -> dict[str, float]:

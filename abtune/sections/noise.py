@@ -150,9 +150,9 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
         yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
-        yield "With one round, the noise of the session cannot be told from that between seeds."
+        yield "With one round, session noise cannot be told from the noise between seeds."
     if dataset.sizes["round"] * dataset.sizes["repeat"] == 1:
-        yield "Each seed was timed once, so the noise of timing is part of that between seeds."
+        yield "Each seed was timed once, so the noise between seeds includes timing noise."
     if 2 <= fewest < _FEW:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))

@@ -159,7 +159,7 @@ def _about_processes(series: Sequence[Series]) -> Iterator[str]:
         times = f"{gap / reach:.0f} times less" if gap > 2 * reach > 0 else "so they may agree"
         yield (
             f"Rounds hint at it: the means of {len(rounds)} rounds of {rounds[0].config} are "
-            f"{percent(gap)} apart. Half of an interval within a round is {percent(reach)}, {times}."
+            f"{percent(gap)} apart. An interval within a round has a half-width of {percent(reach)}, {times}."
         )
 
 
@@ -187,9 +187,9 @@ _WHAT = (
     "interval here."
 )
 _MEANS = (
-    "mean: geometric. +-: half of its {level} interval, which allows for timings that depend on each other "
-    "(equally weighted cosines). slowest: over the median. at: which timing that is. No timing is left out. "
-    "Where slow ones pull the mean, the median is steadier."
+    "mean: geometric. +-: half-width of its {level} interval, which allows for dependent timings (equally "
+    "weighted cosines). slowest: over the median. at: which timing that is. No timing is left out. Where "
+    "slow ones pull the mean, the median is steadier."
 )
 
 

@@ -200,7 +200,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"PAR1\x15\0", r"it is Parquet; write it as CSV: pandas.read_parquet"),
         (
             b"10:00:00  ID | Name | FLOP | Weight | Latency (us) | Weighted Latency (us) | Trials | Done\n",
-            r"begin behind something else, .* cut that off each line, such as by: sed",
+            r"begins with something else, .* cut that off: sed",
         ),
         (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
         (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
@@ -395,6 +395,4 @@ def test_an_import_says_how_many_shapes_have_all_configurations(tmp_path: Path) 
     path = tmp_path / "t.csv"
     path.write_text("shape,old (ms),new (ms),other (ms)\na,1,2,3\nb,1,2,-\n", encoding="utf-8")
     notes = run_importer(recognise(sources(path)), sources(path), {"unit": ""}).notes
-    assert notes == (
-        "1 of 2 shapes has all 3 configurations; the others get no verdict on those that they lack",
-    )
+    assert notes == ("1 of 2 shapes has all 3 configurations; the others get no verdict on what they lack",)

@@ -199,7 +199,9 @@ def test_lines_between_the_rows_of_a_table_drop_none(tmp_path: Path) -> None:
 def test_a_row_that_other_output_broke_is_not_dropped(tmp_path: Path, change: tuple[str, str]) -> None:
     """A shape whose rows cannot be read would else be missing without a word."""
     text = state("0 dense 100 10 4 Y", "1 relu 10 7 4 Y").replace(*change)
-    with pytest.raises(DatasetError, match=r"line \d: is no row of the table above it; other output runs"):
+    with pytest.raises(
+        DatasetError, match=r"line \d: is no row of the table above it; the log has other output"
+    ):
         read(write(tmp_path, text))
 
 

@@ -42,9 +42,7 @@ def test_fields_come_from_the_path(empty_folder: Path) -> None:
     ]
 
 
-NO_BASELINE = (
-    "no name says which is the baseline, so the first one is: abtune analyze --baseline NAME takes another"
-)
+NO_BASELINE = "no name says which is the baseline, so it is the first; analyze --baseline takes another"
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,11 @@ def test_beside_times_any_label_is_a_shape() -> None:
         ("|Shape|a||\n|-|-|\n", "line 1: a heading needs Shape"),
         (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4; complete the line or take"),
         (table("|M=512_N=256_K=64O|1|2|100|"), "line 5: unknown shape 'M=512_N=256_K=64O'; did you mean"),
-        (table("|résumé 7|1|2|100|"), "line 5: unknown shape 'résumé 7'; labels are such as M=512"),
-        (table("|softmax|1|2|100|"), r"if these are times, for which any label will do: 'a \(ms\)'"),
+        (
+            table("|résumé 7|1|2|100|"),
+            "line 5: unknown shape 'résumé 7'; a throughput needs a label that tells",
+        ),
+        (table("|softmax|1|2|100|"), r"times take any label: call the column 'a \(ms\)'"),
         (table("|softmax|1|2|", heading="|Shape|a (ms)|b|"), r"'b \(ms\)'"),
         (
             table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"),

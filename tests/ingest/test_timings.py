@@ -393,13 +393,13 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ),
         ("a,b,time_us\nx,y,1\n", {}, "dump.txt; the names are a, b"),
         ("1200000,ns,0.9\n1300000,ns,0.9\n", {}, "holds values; write above it names of columns: shape,"),
-        ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape, so --shape LABEL is one too"),
+        ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape; leave out --shape LABEL"),
         (
             "shape,config,time_us\nx,a,1\n",
             {"columns": {"seed": "run"}},
             "has no column 'run'; there are shape",
         ),
-        (HEADING + "x,a,0,1\n", {"seed_is": "timing"}, "a column seed, so --seed-is timing is one too many"),
+        (HEADING + "x,a,0,1\n", {"seed_is": "timing"}, "a column seed; leave out --seed-is timing"),
         ("shape,shape,time_us\nx,a,1\n", {}, "two columns have the same name"),
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number; if that run"),
         (
@@ -467,7 +467,7 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
         read(one, two)
     with pytest.raises(AbtuneError, match="let all have it, or none"):
         read(one, bare)
-    with pytest.raises(AbtuneError, match=r"has a column config, so --run NAME=.* is one too many"):
+    with pytest.raises(AbtuneError, match=r"has a column config; leave out --run NAME="):
         read(runs=[f"a={one}"])
 
 
@@ -544,9 +544,9 @@ def test_paths_and_columns_are_not_both_asked(tmp_path: Path) -> None:
     """What a path says and a column too is told twice."""
     path = tmp_path / "a-1.csv"
     path.write_text("shape,config,seed,time_us\nx,a,0,1\n", encoding="utf-8")
-    with pytest.raises(AbtuneError, match=r"has a column seed, so .seed. in --pattern is one too many"):
+    with pytest.raises(AbtuneError, match=r"has a column seed; leave .seed. out of --pattern"):
         read_sources(find_matching(f"{tmp_path}/a-{{seed}}.csv"))
-    with pytest.raises(AbtuneError, match=r"has a column config, so --run .* is one too many"):
+    with pytest.raises(AbtuneError, match=r"has a column config; leave out --run "):
         read_sources(find_matching(f"{tmp_path}/{{config}}-1.csv"))
     with pytest.raises(AbtuneError, match="both name the shape"):
         read_sources(find_matching(f"{tmp_path}/{{shape}}-1.csv"), shape="y")

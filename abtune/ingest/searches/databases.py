@@ -124,7 +124,7 @@ def _read_records(text: str) -> list[_Record]:
             # to itself.
             written = json.dumps(line)
             if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(written, number) != number:
-                raise DatasetError(f"is the same as line {timed[written]}; a search is there twice")
+                raise DatasetError(f"is the same as line {timed[written]}; the file has a search twice")
     return records
 
 

@@ -91,7 +91,7 @@ def _read_log(text: str, tasks: dict[str, Task], sizes: dict[tuple[str, str], st
                 _add_state(_task(tasks, row["id"], row["name"]), row)
         # Left out, this row would lose a shape without a word.
         elif columns and len(cells) > len(columns) // 2:
-            broken = "is no row of the table above it; other output runs through the log"
+            broken = "is no row of the table above it; the log has other output, too"
             remedy = "give the logs in work_dir, or its database: abtune import databases"
             raise DatasetError(f"{where}: {broken}; {remedy}")
         elif match := _INITIALIZING.search(line):

@@ -73,7 +73,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
             check_names(table.configs.values())
             table.each_a_seed = each_a_seed
             if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
-                raise InputError(f"has a column {told[0]}, so --seed-is timing is one too many")
+                raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
         else:
             with naming(f"line {line}"):
                 _read_row(row, table, line)

@@ -129,7 +129,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
         named = [_names(cell, source, told, reading.unused) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
-                both = "a column seed, so {seed} in --pattern is one too many"
+                both = "a column seed; leave {seed} out of --pattern"
                 raise DatasetError(f"{source.path}: has {both}")
             seed = source.seed if source.seed_in_path else files[config, source.shape]
             key = label, config, seed if cell.seed is None else cell.seed
@@ -175,7 +175,7 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
         raise DatasetError(f"{source.path}: {lacks}; give {remedy}, or {listed(lacking.values())}{names}")
     for what, own, told, option in needed:
         if own is not None and told:
-            raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
+            raise DatasetError(f"{source.path}: has a column {what}; leave out {option}")
     return cell.shape or given, cell.config or source.config
 
 

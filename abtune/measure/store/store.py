@@ -100,9 +100,7 @@ class Store:
         recorded = self.recorded()
         origin = [name for name in ("created", "sources") if name in attrs]
         if any(str(attrs[name]) != recorded.get(name) for name in origin):
-            raise StoreError(
-                f"{self.dataset} was not made of what is in {self.folder.name}; give another --out"
-            )
+            raise StoreError(f"{self.dataset} does not come from {self.folder.name}; give another --out")
 
     def identity(self) -> Any:
         """Return what a plan must agree with to be carried out here; None if nothing was done yet."""

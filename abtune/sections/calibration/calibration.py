@@ -172,10 +172,10 @@ def _calibrate(
 
 _SIMULATED = (
     "Each simulated sweep draws as many seeds as the dataset has, from a smoothed distribution around zero. "
-    "The shapes of a configuration share its form, and their spreads are drawn towards each other. coverage: "
-    "the interval includes the true boost. false alarm: a difference is called where there is none, without "
-    "a correction. equivalent: equivalence is called where there is no difference. Last columns: a true "
-    "boost of that size in every shape is found, with the correction over the shapes."
+    "The shapes of a configuration share its form, and their spreads are shrunk towards a common value. "
+    "coverage: the interval includes the true boost. false alarm: a difference is called where there is "
+    "none, without a correction. equivalent: equivalence is called where there is no difference. Last "
+    "columns: a true boost of that size in every shape is found, with the correction over the shapes."
 )
 
 

@@ -256,7 +256,7 @@ def test_a_dataset_that_was_put_beside_the_files_of_a_sweep_is_left_alone(kept: 
     for changes in ({"created": "2026-02-02T00:00:00+00:00"}, {"sources": "[]"}):
         abtune.save_dataset(own.assign_attrs(changes), kept.dataset)
         before = kept.dataset.read_bytes()
-        with pytest.raises(StoreError, match=r"was not made of what is in abtune\.nc\.runs; give"):
+        with pytest.raises(StoreError, match=r"does not come from abtune\.nc\.runs; give"):
             kept.opened(plan, ABOUT).__enter__()
         assert kept.dataset.read_bytes() == before
     kept.dataset.write_bytes(before[:3000])
