@@ -41,7 +41,7 @@ def _part(part: Part, caption: str) -> Iterator[str]:
             yield from _list("itemize", part.items)
             yield from _list("enumerate", part.footnotes)
         case Grid():
-            yield from _table(part, caption)
+            yield from _table(part, caption if part.stub == SHAPE else f"{caption}: {part.stub}")
 
 
 def _list(kind: str, items: Iterable[str]) -> Iterator[str]:
