@@ -82,8 +82,9 @@ def tuner(dataset: xr.Dataset) -> str:
 def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
     budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
-    parts = (hardware(dataset), tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
-    return ", ".join(text.replace(", ", " and ") for text in parts if text)  # devices have commas, too
+    devices = hardware(dataset).replace(", ", " and ")
+    parts = (devices, tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
+    return ", ".join(filter(None, parts))
 
 
 def measured(dataset: xr.Dataset) -> str:
@@ -96,7 +97,7 @@ def _searches(dataset: xr.Dataset) -> Iterator[str]:
     if MEASURED in dataset.attrs:
         device, day = (str(dataset.attrs.get(name) or "") for name in (SEARCHED_ON, "created"))
         sources = parsed(dataset.attrs, "sources", list)
-        where = f" on {device}" if device and device != hardware(dataset) else ""
+        where = f" on {device.replace(', ', ' and ')}" if device and device != hardware(dataset) else ""
         origin = day[:10] or (count(len(sources), "dataset") if sources else "another day")
         yield f"winners of {origin}{where}"
 
