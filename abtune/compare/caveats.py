@@ -128,7 +128,8 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         *_about_few(fewest, len(rows), settings),
         *_about_skew(sides, settings),
         *_about_failed(sides),
-        *_about_neighbours(sides, settings),
+        # Of pairs, the differences: what both runs of a pair share cancels.
+        *of_neighbours([side.value for side in what_varies(*sides)], settings.rng_seed),
         *([] if any((side.floor >= 0).any() for side in sides) else [_TIMED_ONCE]),
         *_about_splits(judged, settings),
     ]
@@ -357,15 +358,14 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
         )
 
 
-def _about_neighbours(sides: Sides, settings: Settings) -> Iterator[str]:
+def of_neighbours(series: Sequence[Floats], rng_seed: int, where: str = "") -> Iterator[str]:
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
-    # Of pairs, the differences: what both runs of a pair share cancels.
-    series = np.concatenate([side.value for side in what_varies(*sides)])
-    correlation, p = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
+    correlation, p = compare_neighbours(np.concatenate(series), np.random.default_rng(rng_seed))
     if p <= _ALIKE:
         yield (
-            f"{DEPENDENT} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a session, a "
-            "machine or a batch are not independent. Then intervals may be too narrow, and verdicts too sure."
+            f"{DEPENDENT}{where} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a "
+            "session, a machine or a batch are not independent. Then intervals may be too narrow, and "
+            "verdicts too sure."
         )
 
 

@@ -158,14 +158,19 @@ def make_sentence(
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
     mean = _over_all(overall.these_shapes, judged, settings)
     parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
-    # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
-    if any(caveat.startswith(DEPENDENT) for caveat in told):
-        parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow.")
+    parts += of_dependent(told)
     # The candidate may be unable to run some shapes at all.
     if without := [row for row in rows if row.verdict is Verdict.INVALID]:
         some = f"{len(without)} of {len(rows)} shapes"
         parts.append(_no_verdict(some if len(without) > 1 else without[0].shape, without))
     return " ".join(parts)
+
+
+def of_dependent(told: Iterable[str]) -> Iterator[str]:
+    """Yield that runs depend on each other, if a caveat says so."""
+    # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
+    if any(DEPENDENT in caveat for caveat in told):
+        yield f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow."
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:

@@ -441,3 +441,22 @@ def test_failures_in_both_datasets_cancel() -> None:
     """A candidate that fails alike in both datasets asks for no further test."""
     both = [failing_sweep(seed, shapes=29, failing=True) for seed in (1, 2)]
     assert not [caveat for caveat in abtune.compare_datasets(*both).caveats if "bootstrap-t" in caveat]
+
+
+def test_neighbouring_seeds_that_are_alike_are_told() -> None:
+    """Nothing changes, but seeds that share batches make a change of most shapes look certain."""
+    rng, labels = np.random.default_rng(1), [f"s{number}" for number in range(10)]
+    batches = np.repeat(rng.normal(0, 0.1, (2, 10, 2, 2)), 5, axis=3) + rng.normal(0, 0.01, (2, 10, 2, 10))
+
+    def found(logs: npt.NDArray[np.float64]) -> tuple[str, list[str]]:
+        before, after = (
+            abtune.make_dataset(np.exp(half), shapes=labels, configs=["a", "b"]) for half in logs
+        )
+        change, steps = abtune.compare_datasets(before, after), abtune.history([before, after])
+        assert ("too narrow." in str(steps)) == ("too narrow." in str(change))
+        return str(change), [note.partition(" (")[0] for note in change.caveats if "alike" in note]
+
+    sentence, notes = found(batches)
+    assert "so these intervals may be too narrow." in sentence
+    assert notes == [f"Runs with neighbouring seed numbers are alike in {name}" for name in "AB"]
+    assert not found(batches[..., [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]])[1]

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
+from abtune.compare.caveats import of_neighbours
 from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
@@ -24,7 +25,7 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.lazy import load
-from abtune.samples import Samples, change_of, extract, extract_both, two_sample
+from abtune.samples import Samples, change_of, extract, extract_both, two_sample, what_varies
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -234,6 +235,11 @@ def compare_datasets(
     if is_skewed := skewness_gap(samples) != 0:
         tests = replace(tests, pool=_resampled(sides, samples, settings, same_winners=same_winners))
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
+    # Of pairs and of the same winners, what both runs share cancels.
+    vary = [what_varies(*pair) if len(pair) == 2 else pair for pair in sides]
+    series = {f" in {name}": [side.value for side in pair] for name, pair in zip("AB", vary, strict=True)}
+    if same_winners:
+        series = {"": [samples.first, samples.second]}
     return Change(
         quantity="boost" if pairs else "latency",
         configs_a=configs[0],
@@ -257,7 +263,10 @@ def compare_datasets(
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
-        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable, is_skewed=is_skewed)),
+        caveats=(
+            *(told for where, values in series.items() for told in of_neighbours(values, 0, where)),
+            *_caveats(0 if same_winners else shared, sides, usable, is_skewed=is_skewed),
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+from abtune.compare.claims import of_dependent
 from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, interval_column
@@ -167,7 +168,8 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 def _result(change: Change) -> str:
     itself = ", each winner compared with itself" if change.same_winners else ""
     what = "mean change" if len(change.shapes) > 1 else "change"
-    return (
+    found = (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
         f"{listed(change_counts(change))}; {what} {mean_words(change.mean, change.level)}."
     )
+    return " ".join([found, *of_dependent(change.caveats)])
