@@ -144,11 +144,10 @@ class PooledT:
         """Return the least value that at most this share of the pool exceeds; -inf for an empty pool."""
         if not self.size:
             return -np.inf
-        beyond = self.size - np.cumsum(self.counts)
-        first = int(np.argmax((1 + beyond) / (1 + self.size) <= share))
-        if (1 + beyond[first]) / (1 + self.size) > share:
-            return np.inf
-        return float(_STEP * (first - _STEPS))
+        # The last step has all values beyond it, too, so it is no bound.
+        beyond = self.size - np.cumsum(self.counts[:-1])
+        enough = np.flatnonzero((1 + beyond) / (1 + self.size) <= share)
+        return float(_STEP * (enough[0] - _STEPS)) if len(enough) else np.inf
 
 
 NO_RESAMPLES = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
