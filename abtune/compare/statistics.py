@@ -13,6 +13,7 @@ from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
+from abtune.stats.intervals.percentile import median_beyond, median_percentile
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
@@ -69,12 +70,8 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     return Statistics(
         interval=interval,
         welch=closed,
-        simultaneous=Interval(
-            difference=interval.difference,
-            # For one shape or a few, resampling may give less than the shape's own interval.
-            low=np.minimum(wide.low, interval.low),
-            high=np.maximum(wide.high, interval.high),
-        ),
+        # For one shape or a few, resampling may give less than the shape's own interval.
+        simultaneous=interval.hull(wide),
         tests=tests,
         one_sided=one_sided,
         tails=tails,
@@ -91,10 +88,14 @@ def resolution(settings: Settings, shapes: int) -> float:
 
 
 def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
-    """Return normal intervals with Bonferroni's correction over the shapes that have an error."""
+    """Return intervals with Bonferroni's correction over the shapes that have an error.
+
+    They are the hull of the normal and the resampled one: where searches end at one of a few schedules, the
+    normal error is often zero.
+    """
     estimate = median_error(samples)
-    shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=1 - (1 - level) / shapes)
+    each = 1 - (1 - level) / max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
+    return t_interval(estimate, level=each).hull(median_percentile(samples, level=each))
 
 
 def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:
@@ -220,6 +221,8 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
     p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=margin))
+    if settings.estimand is Estimand.MEDIAN:
+        p_equivalence = np.fmax(p_equivalence, median_beyond(samples, margin))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

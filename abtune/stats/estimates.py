@@ -90,7 +90,7 @@ def median_error(samples: TwoSample) -> StandardError:
 
     Var = ((x_(n-c+1) - x_(c))/(2 z))^2 with c = (n + 1)/2 - sqrt(n), at least 1, and the z that the
     binomial distribution gives to that pair (DOI 10.1080/00949650212140); at least pi/2 of the floor over
-    n.
+    n. It is normal, and Student's below five seeds on either side, with Welch's degrees of freedom.
     """
     shape = (2, len(samples))
     middle, variance = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -102,8 +102,10 @@ def median_error(samples: TwoSample) -> StandardError:
                 # A median of normal values has about pi/2 times the variance of their mean.
                 least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / n
                 variance[side, group.index] = np.maximum(own, least)
-    error = np.sqrt(variance.sum(axis=0))
-    freedom = np.where(np.isnan(error), np.nan, np.inf)
+    error, n = np.sqrt(variance.sum(axis=0)), samples.sizes.T
+    # A normal quantile would be too small for so few: up to 25 % of reports of 10 shapes had a false bound.
+    few = n.min(axis=0) < FEWEST_FOR_BOOTSTRAP
+    freedom = np.where(few, welch_freedom(*variance, *n), np.where(np.isnan(error), np.nan, np.inf))
     return StandardError(difference=middle[0] - middle[1], error=error, freedom=freedom)
 
 
@@ -131,6 +133,10 @@ class Interval:
     difference: Floats  # the first side minus the second; NaN if either side is empty
     low: Floats  # NaN, as high is, if either side has fewer than two values
     high: Floats
+
+    def hull(self, other: Interval) -> Interval:
+        """Return the interval from the lower of both lower ends to the higher of both higher ends."""
+        return replace(self, low=np.minimum(self.low, other.low), high=np.maximum(self.high, other.high))
 
     def widened(self, by: Floats | float) -> Interval:
         """Return the interval with both ends moved outwards."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
@@ -100,14 +101,29 @@ def _atoms(n: int) -> tuple[Integers, Integers, Floats]:
     return low, high, share / share.sum()
 
 
+def median_beyond(samples: TwoSample, margin: Floats | float) -> Floats:
+    """Return the larger share of resampled differences of medians at or beyond a margin, log scale."""
+    share, limit = np.full(len(samples), np.nan), np.broadcast_to(margin, len(samples)) - _TIE
+    for group in samples.groups(at_least=2):
+        for row, values, chance in _resampled(group.first, group.second):
+            at = group.index[row]
+            share[at] = max(chance[values >= limit[at]].sum(), chance[values <= -limit[at]].sum())
+    return share
+
+
 def _lower(first: Floats, second: Floats, level: float) -> Floats:
     """Return the value at which the cumulated probability of resampled differences passes the lower tail."""
-    (a, b, first_share), (c, d, second_share) = _atoms(first.shape[1]), _atoms(second.shape[1])
-    share = np.outer(first_share, second_share).ravel()
     bound = np.empty(len(first))
-    for row, (x, y) in enumerate(zip(first, second, strict=True)):
-        values = np.subtract.outer((x[a] + x[b]) / 2, (y[c] + y[d]) / 2).ravel()
+    for row, values, share in _resampled(first, second):
         order = np.argsort(values, kind="stable")
         passed = np.cumsum(share[order]) >= (1 - level) / 2 - _TIE
         bound[row] = values[order[np.argmax(passed)]]
     return bound
+
+
+def _resampled(first: Floats, second: Floats) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield each row with the resampled differences of its medians, and their probabilities."""
+    (a, b, first_share), (c, d, second_share) = _atoms(first.shape[1]), _atoms(second.shape[1])
+    share = np.outer(first_share, second_share).ravel()
+    for row, (x, y) in enumerate(zip(first, second, strict=True)):
+        yield row, np.subtract.outer((x[a] + x[b]) / 2, (y[c] + y[d]) / 2).ravel(), share
