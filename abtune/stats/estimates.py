@@ -103,7 +103,7 @@ def median_error(samples: TwoSample) -> StandardError:
                 least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / n
                 variance[side, group.index] = np.maximum(own, least)
     error, n = np.sqrt(variance.sum(axis=0)), samples.sizes.T
-    # A normal quantile would be too small for so few: up to 25 % of reports of 10 shapes had a false bound.
+    # A normal quantile is too small for so few: 6 of 40 reports of 10 shapes had a false bound (its test).
     few = n.min(axis=0) < FEWEST_FOR_BOOTSTRAP
     freedom = np.where(few, welch_freedom(*variance, *n), np.where(np.isnan(error), np.nan, np.inf))
     return StandardError(difference=middle[0] - middle[1], error=error, freedom=freedom)
@@ -140,7 +140,7 @@ class Interval:
 
     def widened(self, by: Floats | float) -> Interval:
         """Return the interval with both ends moved outwards."""
-        return Interval(difference=self.difference, low=self.low - by, high=self.high + by)
+        return replace(self, low=self.low - by, high=self.high + by)
 
 
 def welch(samples: TwoSample, *, level: float) -> Interval:

@@ -79,7 +79,7 @@ def test_searches_that_end_at_few_schedules_are_rarely_called_equivalent() -> No
 
 @pytest.mark.parametrize(("noise", "n"), [(lognormal(0.1), 3), (two_modes, 10)])
 def test_bounds_of_all_medians_hold_at_once(noise: Noise, n: int) -> None:
-    """With normal errors alone, bounds missed in a quarter or more of such reports."""
+    """With normal errors alone, bounds missed in 6 and 13 of these 40 reports."""
     rng, labels, missed = np.random.default_rng(n), [f"s{number}" for number in range(10)], 0
     for _ in range(40):
         dataset = abtune.make_dataset(np.exp(noise(rng, (10, 2, n))), shapes=labels, configs=["a", "b"])
