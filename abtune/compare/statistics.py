@@ -94,8 +94,8 @@ def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
     normal error is often zero.
     """
     estimate = median_error(samples)
-    each = 1 - (1 - level) / max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=each).hull(median_percentile(samples, level=each))
+    of_one = 1 - (1 - level) / max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
+    return t_interval(estimate, level=of_one).hull(median_percentile(samples, level=of_one))
 
 
 def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:

@@ -168,8 +168,8 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 def _result(change: Change) -> str:
     itself = ", each winner compared with itself" if change.same_winners else ""
     what = "mean change" if len(change.shapes) > 1 else "change"
-    found = (
+    said = (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
         f"{listed(change_counts(change))}; {what} {mean_words(change.mean, change.level)}."
     )
-    return " ".join([found, *of_dependent(change.caveats)])
+    return " ".join([said, *of_dependent(change.caveats)])

@@ -377,9 +377,9 @@ def _sentence(history: History) -> str:
     many, ends = len(history.datasets), history.first_to_last
     means = listed(f"{percent_cell(row.boost, 1)}%" for row in history.moments[:many])
     changed = sum(row.changed for row in history.moments[many:])
-    found = (
+    said = (
         f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
         f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
         f"shapes: {listed(change_counts(ends))}. Significant changes between neighbours: {changed}."
     )
-    return " ".join([found, *of_dependent(history.caveats)])
+    return " ".join([said, *of_dependent(history.caveats)])

@@ -106,8 +106,8 @@ def median_beyond(samples: TwoSample, margin: Floats | float) -> Floats:
     share, limit = np.full(len(samples), np.nan), np.broadcast_to(margin, len(samples)) - _TIE
     for group in samples.groups(at_least=2):
         for row, values, chance in _resampled(group.first, group.second):
-            at = group.index[row]
-            share[at] = max(chance[values >= limit[at]].sum(), chance[values <= -limit[at]].sum())
+            index = group.index[row]
+            share[index] = max(chance[values >= limit[index]].sum(), chance[values <= -limit[index]].sum())
     return share
 
 
