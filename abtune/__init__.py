@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
     from abtune.sections.calibration.calibration import Calibration, calibrate
-    from abtune.sections.change.change import Change, compare_datasets
+    from abtune.sections.change.change import compare_datasets
+    from abtune.sections.change.change_results import Change
     from abtune.sections.change.history import History, history
     from abtune.sections.power.seed_plan import SeedPlan, power
     from abtune.sections.section_registry import describe
@@ -63,7 +64,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "abtune.dataset.schema": ("RunStatus", "TrialOrigin", "TrialStatus"),
     "abtune.errors": ("AbtuneError",),
     "abtune.sections.calibration.calibration": ("Calibration", "calibrate"),
-    "abtune.sections.change.change": ("Change", "compare_datasets"),
+    "abtune.sections.change.change": ("compare_datasets",),
+    "abtune.sections.change.change_results": ("Change",),
     "abtune.sections.change.history": ("History", "history"),
     "abtune.sections.power.seed_plan": ("SeedPlan", "power"),
     "abtune.sections.section_registry": ("describe",),

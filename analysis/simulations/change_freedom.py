@@ -23,7 +23,7 @@ from simulated_skew import failing
 from abtune import compare_datasets, make_dataset
 from abtune.compare.claims import DEPENDENT
 from abtune.sections.change import change
-from abtune.sections.change.change import ChangeVerdict
+from abtune.sections.change.change_results import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
 from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import difference_p, split_share
@@ -80,9 +80,9 @@ def of_neighbours(n: int, rng: np.random.Generator) -> str:
     """Return the false changes and the caveats of reports whose neighbouring seeds are alike."""
     counts = np.zeros(2)
     for _ in range(REPORTS):
-        found = compare_datasets(*(dataset(alike(rng, (SHAPES, 2, n))) for _ in range(2)))
-        counts[0] += any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
-        counts[1] += any(DEPENDENT in caveat for caveat in found.caveats)
+        report = compare_datasets(*(dataset(alike(rng, (SHAPES, 2, n))) for _ in range(2)))
+        counts[0] += any(row.verdict is ChangeVerdict.CHANGED for row in report.shapes)
+        counts[1] += any(DEPENDENT in caveat for caveat in report.caveats)
     return " ".join(f"{100 * share:5.1f}" for share in counts / REPORTS)
 
 

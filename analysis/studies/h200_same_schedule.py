@@ -22,7 +22,7 @@ import abtune
 from abtune.configurations import CONFIGURATIONS
 from abtune.measure.tvm.early_refusal import is_refused
 from abtune.measure.tvm.load_tvm import tensor_program, tvm
-from abtune.sections.change.change import ChangeVerdict
+from abtune.sections.change.change_results import ChangeVerdict
 from abtune.sections.same_schedule.same_schedule import Reading, SameSchedule, describe_same_schedule
 from abtune.shapes import parse_shape
 from abtune.traces import carry_over, read_trace, write_trace

@@ -15,8 +15,8 @@ from scipy import optimize, stats
 import abtune
 from abtune.errors import InputError
 from abtune.report.page import Prose
-from abtune.sections.change.change import ChangeVerdict
 from abtune.sections.change.change_page import change_section
+from abtune.sections.change.change_results import ChangeVerdict
 
 
 def single(dataset: xr.Dataset, config: str = "mainline") -> xr.Dataset:

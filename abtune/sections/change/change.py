@@ -7,12 +7,9 @@ time the same winners, each winner is compared with itself, and the noise of the
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from os.path import commonprefix
-from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -24,27 +21,27 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
-from abtune.lazy import load
-from abtune.samples import Samples, change_of, extract, extract_both, two_sample, what_varies
+from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
+from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
+from abtune.sections.change.change_statistics import (
+    log_change,
+    mean_change,
+    resampled,
+    rounding_of,
+    with_each_sign,
+)
+from abtune.sections.change.same_winners import common_runs, keep
 from abtune.stats.estimates import (
-    StandardError,
-    conservative_freedom,
-    conservative_welch,
     from_log,
     standard_error,
     t_interval,
 )
-from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
 from abtune.stats.skewness import skewness_gap
-from abtune.stats.testing.significance import OneSided, split_share
+from abtune.stats.testing.significance import OneSided
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
+from abtune.stats.two_sample import Booleans
 from abtune.stats.variance import (
-    ClusteredVariance,
     both_variances,
-    half_width,
-    mean_of_known,
-    variance_of_both,
 )
 from abtune.text import count, listed, shortened
 
@@ -52,113 +49,6 @@ from abtune.text import count, listed, shortened
 _ELSEWHERE = {"target", "trials", "rng_seed"}
 _RECORDED = ("target", "cuda_version", "driver_version", "latency_source")
 Names = tuple[str, ...]
-# The log changes of all shapes, the share of one split of the seeds of each, and two variances, whose sum is
-# the variance of the mean change.
-_LogChange: TypeAlias = tuple[StandardError, Floats, Sequence[ClusteredVariance]]
-
-
-class ChangeVerdict(StrEnum):
-    """What two datasets say about one shape."""
-
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    NOT_SETTLED = "not settled"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeChange:
-    """The change of one shape; fractions and p-values, NaN where a sample has fewer than two seeds."""
-
-    shape: str
-    a: float  # boost (fraction) or geometric mean latency (seconds) in the first dataset
-    b: float
-    seeds: tuple[int, ...]  # baseline and candidate of the first dataset, then of the second
-    change: float  # ratio of b to a, of 1 + boost or of latency, minus 1
-    low: float
-    high: float
-    p: float  # no change
-    p_adjusted: float  # by Holm over the shapes
-    p_unchanged: float  # a change of at least the tolerance; by Holm over the shapes, too
-    verdict: ChangeVerdict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanChange:
-    """The geometric mean of the changes of the shapes that have an interval; its error from the seeds."""
-
-    change: float
-    low: float
-    high: float
-    shapes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
-    """A condition that the datasets do not share; empty text where a dataset does not record it."""
-
-    what: str
-    a: str
-    b: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What changed from one dataset (A) to another (B); ``print`` shows the sentence.
-
-    Attributes
-    ----------
-    datasets : tuple of str
-        Their names.
-    quantity : str
-        What is compared: ``"boost"``, or ``"latency"`` of a single configuration.
-    configs_a, configs_b : tuple of str
-        Baseline and candidate, or the single configuration.
-    level, tolerance : float
-        As given, fractions.
-    shapes : tuple of ShapeChange
-        Shapes that both datasets have, in the order of A: ``a`` and ``b`` are boosts (fractions) or latencies
-        (seconds); ``change``, ``low`` and ``high`` are fractions; then p-values and ``verdict``.
-    overall : MeanChange
-        All of them together.
-    same_winners : bool
-        Whether each winner is compared with itself, because both datasets time the same.
-    designs : tuple of str
-        ``"independent"``, or ``"shared"`` where the runs of a seed are pairs.
-    boosts : tuple of MeanChange
-        Mean boost of each dataset over the shapes of ``overall``; empty for latencies.
-    only_a, only_b : tuple of str
-        Labels of the shapes that one dataset has.
-    mismatches : tuple of Mismatch
-        Conditions that differ, or that one dataset does not record.
-    caveats : tuple of str
-        What weakens the comparison.
-    """
-
-    datasets: tuple[str, str] = ("A", "B")
-    quantity: str
-    configs_a: tuple[str, ...]
-    configs_b: tuple[str, ...]
-    level: float
-    tolerance: float
-    shapes: tuple[ShapeChange, ...]
-    overall: MeanChange
-    same_winners: bool
-    designs: tuple[str, str]
-    boosts: tuple[MeanChange, ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-    mismatches: tuple[Mismatch, ...]
-    caveats: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return the sentence of ``abtune compare``."""
-        sentence: str = load("abtune.sections.change.change_page:change_section")(self, ("", "")).sentence
-        return sentence
-
-    @property
-    def mean(self) -> MeanChange | ShapeChange:
-        """The mean change; of a lone shape its own, with the interval by which it is judged."""
-        return self.overall if len(self.shapes) > 1 else self.shapes[0]
 
 
 def compare_datasets(
@@ -229,11 +119,11 @@ def compare_datasets(
     ]
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
-    samples = _with_each_sign(sides, same_winners=same_winners)
-    log, one_split, variances = _log_change(sides, samples, weight, same_winners=same_winners)
-    tests = OneSided(estimate=log, one_split=one_split, rounding=_rounding(sides))
+    samples = with_each_sign(sides, same_winners=same_winners)
+    log, one_split, variances = log_change(sides, samples, weight, same_winners=same_winners)
+    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding_of(sides))
     if is_skewed := skewness_gap(samples) != 0:
-        tests = replace(tests, pool=_resampled(sides, samples, settings, same_winners=same_winners))
+        tests = replace(tests, pool=resampled(sides, samples, settings, same_winners=same_winners))
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     # Of pairs and of the same winners, what both runs share cancels.
     vary = [what_varies(*pair) if len(pair) == 2 else pair for pair in sides]
@@ -247,11 +137,11 @@ def compare_datasets(
         level=level,
         tolerance=tolerance,
         shapes=tuple(_shape_changes(tests, sides, common, settings)),
-        overall=_mean(log.difference, variances, usable, level, float(weight @ tests.rounding)),
+        overall=mean_change(log.difference, variances, usable, level, float(weight @ tests.rounding)),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
-            _mean(
+            mean_change(
                 standard_error(pair).difference,
                 both_variances(pair, weight),
                 usable,
@@ -333,89 +223,6 @@ def _shape_changes(
         )
 
 
-def _log_change(
-    sides: Sequence[Sequence[Samples]], samples: TwoSample, weight: Floats, *, same_winners: bool
-) -> _LogChange:
-    """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
-    if len(sides[0]) == 2 and not same_winners:
-        return _between_boosts([two_sample(*pair) for pair in sides], weight)
-    return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
-
-
-def _with_each_sign(sides: Sequence[Sequence[Samples]], *, same_winners: bool) -> TwoSample:
-    """Return what the change adds, and what it subtracts, as two samples of each shape.
-
-    Of two boosts, each side has the deviations of two samples, times the seeds of both over its own: their
-    mean has the variance and the skewness of the sum of both means.
-    """
-    one, two = sides
-    if len(one) == 2 and same_winners:
-        return two_sample(*map(change_of, one, two))
-    if len(one) == 2:
-        a, b = (two_sample(*pair) for pair in sides)
-        return TwoSample.without_floor(_joined(b.first, a.second), _joined(b.second, a.first))
-    if same_winners:
-        floor = np.stack([two[0].floor, one[0].floor], axis=1)
-        return TwoSample.of_pairs(two[0].value, one[0].value, floor)
-    return two_sample(two[0], one[0])
-
-
-def _resampled(
-    sides: Sequence[Sequence[Samples]], samples: TwoSample, settings: Settings, *, same_winners: bool
-) -> PooledT:
-    """Return the distribution of t over the resamples of all shapes."""
-    rng = np.random.default_rng(settings.rng_seed)
-    if len(sides[0]) == 2 and not same_winners:
-        return pool_of_change(*(two_sample(*pair) for pair in sides), rng=rng)
-    return resample_tails(samples, level=settings.level, rng=rng).pool
-
-
-def _joined(*samples: Floats) -> Floats:
-    """Return the deviations of samples side by side, each times the seeds of all over its own."""
-    n = [np.maximum(sizes(values), 1)[:, np.newaxis] for values in samples]
-    rest = [values - mean_of_known(values)[:, np.newaxis] for values in samples]
-    return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
-
-
-def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
-    """Return the change between the boosts of two datasets whose searches are independent."""
-    # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
-    # with these, up to 8 (analysis/simulations/change_freedom.py).
-    a, b = (conservative_welch(pair) for pair in pairs)
-    squares = a.error**2, b.error**2
-    # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
-    equally_many = np.zeros(len(squares[0]), dtype=np.int64)
-    # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
-    freedom = conservative_freedom(squares, (a.freedom, b.freedom), equally_many)
-    # Two or three seeds beside many have their own, as within a dataset.
-    n, m = (pair.sizes.min(axis=1) for pair in pairs)
-    of_few = np.where(n < m, a.freedom, b.freedom)
-    few = (np.minimum(n, m) <= 3) & (np.maximum(n, m) >= 2 * np.minimum(n, m))
-    estimate = StandardError(
-        difference=b.difference - a.difference,
-        error=np.sqrt(sum(squares)),
-        freedom=np.where(few, np.fmin(freedom, of_few), freedom),
-    )
-    # The larger share is the careful one: where nothing varies, it bounds p from below.
-    one_split = np.maximum(*map(split_share, pairs))
-    return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
-
-
-def _rounding(sides: Sequence[Sequence[Samples]]) -> Floats:
-    """Return how far coarse timers can move the change of each shape, log scale."""
-    rounding: Floats = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    return rounding
-
-
-def _mean(
-    log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float, rounding: float
-) -> MeanChange:
-    """Return a mean with Welch's t interval on seed blocks: shapes of a seed may share errors."""
-    mean, half = float(log[usable].mean()), half_width(variances, level) + rounding
-    low, change, high = map(from_log, (mean - half, mean, mean + half))
-    return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
-
-
 def _conditions(dataset: xr.Dataset, configs: Names) -> dict[str, str]:
     attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
     known: dict[str, object] = {
@@ -463,55 +270,3 @@ def _caveats(
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:
         yield f"{count(failed, 'failed run')} of the common shapes left out."
-
-
-def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> tuple[int, Booleans | None]:
-    """Return what the chosen configurations have in common; refuse a dataset with itself.
-
-    First the number of runs of the second dataset that have the timings or the winner of a run of the first.
-    Then the winners that both datasets time, shape (shapes, configurations, seeds); None unless they are the
-    same in all such runs.
-    """
-    # By position: a configuration may have another name in the other dataset.
-    a, b = (dataset.sel(config=list(names)) for dataset, names in zip(parts, configs, strict=True))
-    # Counters intersect as multisets, so a repeated run counts as often as both datasets have it.
-    shared, chosen = (
-        _runs(a[name]) & _runs(b[name]) if name in a and name in b else Counter()
-        for name in ("latency", "winner")
-    )
-    if shared and shared.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
-        raise InputError("both datasets have the same timings of every common shape; name two others")
-    # A lone rounded timing does not tell its run from others.
-    telling = (
-        run for run in shared if len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
-    )
-    timings, winners = sum(shared[run] for run in telling), chosen.total()
-    # A run may share timings and winner; the sum of both would count it twice.
-    return max(timings, winners), _timed_again(a, b) if winners and not timings else None
-
-
-def keep(dataset: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
-    """Return a dataset without the timings of other runs of these configurations."""
-    where = {"shape": dataset["shape"], "config": list(names), "seed": dataset["seed"]}
-    kept = xr.DataArray(runs, where).reindex(config=dataset["config"], fill_value=True)
-    return dataset.assign(latency=dataset["latency"].where(kept))
-
-
-def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
-    if labels_of(a, "seed") != labels_of(b, "seed"):
-        return None
-    one, two = (dataset["latency"].notnull().any(("round", "repeat")).values for dataset in (a, b))
-    both: Booleans = one & two
-    same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
-    return both if both.any() and same[both].all() else None
-
-
-def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
-    """Count what the runs have, by shape and position of the configuration."""
-    values = variable.values.reshape(*variable.shape[:3], -1)
-    runs = (
-        # NaN is not itself, and no winner is an empty text.
-        (*index[:2], *(value for value in values[index].tolist() if value == value and value != ""))  # noqa: PLR0124
-        for index in np.ndindex(*values.shape[:3])
-    )
-    return Counter(run for run in runs if len(run) > 2)

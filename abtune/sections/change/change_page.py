@@ -11,7 +11,7 @@ from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
-from abtune.sections.change.change import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
+from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
 from abtune.text import (
     NOTHING,
     boost_decimals,

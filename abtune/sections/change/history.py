@@ -34,8 +34,9 @@ from abtune.report.page import (
     column,
     table,
 )
-from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
+from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
+from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
 from abtune.stats.testing.step_procedures import holm
 from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent, some_of
 

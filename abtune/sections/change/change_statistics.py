@@ -1,0 +1,115 @@
+"""The numbers of a change: its estimate, error and degrees of freedom, and its resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from abtune.compare.settings import Settings
+from abtune.samples import Samples, change_of, two_sample
+from abtune.sections.change.change_results import MeanChange
+from abtune.stats.estimates import (
+    StandardError,
+    conservative_freedom,
+    conservative_welch,
+    from_log,
+)
+from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
+from abtune.stats.testing.significance import split_share
+from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
+from abtune.stats.variance import (
+    ClusteredVariance,
+    both_variances,
+    half_width,
+    mean_of_known,
+    variance_of_both,
+)
+
+# The log changes of all shapes, the share of one split of the seeds of each, and two variances, whose sum is
+# the variance of the mean change.
+LogChange: TypeAlias = tuple[StandardError, Floats, Sequence[ClusteredVariance]]
+
+
+def log_change(
+    sides: Sequence[Sequence[Samples]], samples: TwoSample, weight: Floats, *, same_winners: bool
+) -> LogChange:
+    """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
+    if len(sides[0]) == 2 and not same_winners:
+        return _between_boosts([two_sample(*pair) for pair in sides], weight)
+    return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
+
+
+def with_each_sign(sides: Sequence[Sequence[Samples]], *, same_winners: bool) -> TwoSample:
+    """Return what the change adds, and what it subtracts, as two samples of each shape.
+
+    Of two boosts, each side has the deviations of two samples, times the seeds of both over its own: their
+    mean has the variance and the skewness of the sum of both means.
+    """
+    one, two = sides
+    if len(one) == 2 and same_winners:
+        return two_sample(*map(change_of, one, two))
+    if len(one) == 2:
+        a, b = (two_sample(*pair) for pair in sides)
+        return TwoSample.without_floor(_joined(b.first, a.second), _joined(b.second, a.first))
+    if same_winners:
+        floor = np.stack([two[0].floor, one[0].floor], axis=1)
+        return TwoSample.of_pairs(two[0].value, one[0].value, floor)
+    return two_sample(two[0], one[0])
+
+
+def resampled(
+    sides: Sequence[Sequence[Samples]], samples: TwoSample, settings: Settings, *, same_winners: bool
+) -> PooledT:
+    """Return the distribution of t over the resamples of all shapes."""
+    rng = np.random.default_rng(settings.rng_seed)
+    if len(sides[0]) == 2 and not same_winners:
+        return pool_of_change(*(two_sample(*pair) for pair in sides), rng=rng)
+    return resample_tails(samples, level=settings.level, rng=rng).pool
+
+
+def _joined(*samples: Floats) -> Floats:
+    """Return the deviations of samples side by side, each times the seeds of all over its own."""
+    n = [np.maximum(sizes(values), 1)[:, np.newaxis] for values in samples]
+    rest = [values - mean_of_known(values)[:, np.newaxis] for values in samples]
+    return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
+
+
+def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> LogChange:
+    """Return the change between the boosts of two datasets whose searches are independent."""
+    # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
+    # with these, up to 8 (analysis/simulations/change_freedom.py).
+    a, b = (conservative_welch(pair) for pair in pairs)
+    squares = a.error**2, b.error**2
+    # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
+    equally_many = np.zeros(len(squares[0]), dtype=np.int64)
+    # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
+    freedom = conservative_freedom(squares, (a.freedom, b.freedom), equally_many)
+    # Two or three seeds beside many have their own, as within a dataset.
+    n, m = (pair.sizes.min(axis=1) for pair in pairs)
+    of_few = np.where(n < m, a.freedom, b.freedom)
+    few = (np.minimum(n, m) <= 3) & (np.maximum(n, m) >= 2 * np.minimum(n, m))
+    estimate = StandardError(
+        difference=b.difference - a.difference,
+        error=np.sqrt(sum(squares)),
+        freedom=np.where(few, np.fmin(freedom, of_few), freedom),
+    )
+    # The larger share is the careful one: where nothing varies, it bounds p from below.
+    one_split = np.maximum(*map(split_share, pairs))
+    return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
+
+
+def rounding_of(sides: Sequence[Sequence[Samples]]) -> Floats:
+    """Return how far coarse timers can move the change of each shape, log scale."""
+    rounding: Floats = np.sum([side.rounding for pair in sides for side in pair], axis=0)
+    return rounding
+
+
+def mean_change(
+    log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float, rounding: float
+) -> MeanChange:
+    """Return a mean with Welch's t interval on seed blocks: shapes of a seed may share errors."""
+    mean, half = float(log[usable].mean()), half_width(variances, level) + rounding
+    low, change, high = map(from_log, (mean - half, mean, mean + half))
+    return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
