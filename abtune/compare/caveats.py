@@ -39,6 +39,8 @@ _RARE_IS_SEEN = 0.05
 
 # A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
+# Code of the same program is hardly ever this many times as fast; a thousand times is the next unit.
+_OTHER_UNIT = 100.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
@@ -120,6 +122,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         return [ONE_PAIR if settings.paired else ONE_RUN] if single else []
     fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
     return [
+        *_about_units(judged),
         *_about_methods(settings, len(judged)),
         *_about_counts(rows, settings),
         *_about_estimand(settings),
@@ -287,7 +290,7 @@ def _about_estimand(settings: Settings) -> Iterator[str]:
         yield "The boosts of shapes compare medians. The overall boosts compare geometric means."
         yield "A median does not see a failure that hits fewer than half of the searches."
         yield (
-            "If searches end at one of two schedules, and how often differs between the sides, up to 32% of "
+            "Searches may end at one of two schedules, more often in one configuration. Then up to 32% of "
             "reports claim a false difference of medians (simulated, docs/statistics-tables.md)."
         )
     if settings.estimand.searches > 1:
@@ -325,6 +328,16 @@ def _about_resolution(
             fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)
             takes += f", or {fewer} with --correction max-t" if fewer < enough else ""
         yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
+
+
+def _about_units(judged: Sequence[Comparison]) -> Iterator[str]:
+    """Yield where one configuration is implausibly fast."""
+    far = [row.shape for row in judged if abs(math.log1p(row.boost)) > math.log(_OTHER_UNIT)]
+    if far:
+        yield (
+            f"One configuration is more than {_OTHER_UNIT:g} times as fast in {some_of(far)}. Check that the "
+            "times of both have the same unit."
+        )
 
 
 def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:

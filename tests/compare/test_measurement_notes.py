@@ -97,3 +97,12 @@ def test_copied_runs_are_told() -> None:
     assert copies(five)[0].startswith("new: 5 seeds with")
     assert "(seed 5 of 0, 6 of 1, 7 of 2 and 2 more)" in copies(five)[0]
     assert not copies(alike)
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1000.0, True), (1e-3, True), (50.0, False)])
+def test_a_side_in_another_unit_is_pointed_out(factor: float, said: bool) -> None:  # noqa: FBT001
+    """A thousand times as fast is a matter of units; fifty times may be real."""
+    made = dataset(0.001)
+    slower = xr.DataArray([1.0, factor], dims="config")
+    caveats = abtune.analyze(made.assign(latency=made["latency"] * slower)).caveats
+    assert any("Check that the times of both have the same unit" in caveat for caveat in caveats) is said
