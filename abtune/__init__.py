@@ -1,8 +1,8 @@
 """Tell real autotuning speedups from search noise.
 
-abtune repeats random searches such as TVM's MetaSchedule over many seeds, keeps every sample, and says of
-each shape whether a candidate configuration is faster than a baseline, slower, equivalent, or not yet
-known. Importing this package is cheap: nothing heavy is loaded before it is used, and TVM never is.
+abtune repeats random searches such as TVM's MetaSchedule over many seeds, and keeps every sample. It says of
+each shape whether a candidate configuration is faster than a baseline, slower, equivalent, or not yet known.
+Importing this package is cheap: nothing heavy is loaded before it is used, and TVM never is.
 """
 
 from __future__ import annotations

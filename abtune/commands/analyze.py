@@ -104,8 +104,8 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     """Say of each shape whether the candidate is faster.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
-    in this folder is read. The report gives for each shape the boost with its confidence interval, the
-    test with its correction over the shapes, and a verdict: improved, regressed, equivalent, not slower,
+    in this folder is read. The report gives for each shape the boost with its confidence interval, and the
+    test with its correction over the shapes. The verdict is improved, regressed, equivalent, not slower,
     inconclusive or invalid. Above them it says how many shapes are faster at least, and how slow any can be.
 
     --fail-on is a gate for scripts. With regressed, it stops only at a regression that is shown. With

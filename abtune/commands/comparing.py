@@ -34,10 +34,10 @@ Examples:
 def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
 
-    A and B are netCDF files or names of bundled datasets, made with two versions of TVM, two devices, or on
+    A and B are netCDF files or names of bundled datasets. They come from two versions of TVM, two devices, or
     two days. Each common shape gets the ratio of its two boosts with an interval. Datasets with a single
-    configuration are compared by its latencies. If B has the winners of A, timed again by abtune measure,
-    each winner is compared with itself, so that the noise of the searches cancels.
+    configuration are compared by its latencies. If abtune measure timed the winners of A again for B, each
+    winner is compared with itself. Then the noise of the searches cancels.
     """
     from dataclasses import replace
 

@@ -70,8 +70,8 @@ Examples:
 def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None:
     """Say how many seeds it takes to find a boost.
 
-    The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
-    its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
+    DATASET is a netCDF file or the name of a bundled dataset. Its noise between seeds is pooled over the
+    shapes. --cv gives a noise instead. Without either, abtune.nc in this folder is read.
     """
     import abtune
     from abtune.compare.settings import candidates_judged
@@ -124,8 +124,8 @@ def calibrate(
 ) -> None:
     """Measure false alarms, coverage and power on data like these.
 
-    Sweeps are simulated with the noise of DATASET, a netCDF file or the name of a bundled dataset (abtune.nc
-    in this folder without it), and judged as abtune analyze does with the same options.
+    DATASET is a netCDF file or the name of a bundled dataset; without it, abtune.nc in this folder is read.
+    Sweeps are simulated with its noise, and judged as abtune analyze does with the same options.
     """
     import abtune
     from abtune.compare.settings import candidates_judged

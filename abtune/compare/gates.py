@@ -4,8 +4,8 @@ The probability of any false difference in an analysis is at most alpha. The sam
 equivalence, and together they are at most twice that (docs/statistics.md). A difference must therefore pass
 two tests, each corrected over the shapes. The permutation test is exact if both configurations have the same
 noise; Welch's t-test is good if they do not. If the spreads differ by a factor of 4-20, the permutation test
-alone is too liberal. Then 15-21 % of reports of 29 shapes have a false difference at 10 + 10 seeds, and 40-81
-% at 5 + 10 (analysis/simulations/permutation_alone.py). The interval must agree as well.
+alone is too liberal. Then 15-21 % of reports of 29 shapes have a false difference at 10 + 10 seeds. At
+5 + 10 it is 40-81 % (analysis/simulations/permutation_alone.py). The interval must agree as well.
 """
 
 from __future__ import annotations

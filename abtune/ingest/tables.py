@@ -183,8 +183,8 @@ _TIME_NAMES = ("time", "latency", "duration")
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
 
-    Left out are a first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R,
-    and empty columns behind the last heading, as Excel writes them.
+    Two kinds of columns are left out. A first column without a name may number the rows, from 0 as in pandas
+    or from 1 as in R. Excel writes empty columns behind the last heading.
     """
     rows = _filled_rows(text)
     line, heading = next(rows, (0, []))

@@ -154,8 +154,8 @@ _NOISE = (
     "most spread/sqrt(2). upper limit: one-sided {level}, chi-square."
 )
 _TIPPING = (
-    "tips at: if the search noise is above this, two runs of one configuration differ as much in 1 case "
-    "of {odds}, so the boost could be luck. for all: the same for all shapes at once (Bonferroni). Trust a "
+    "tips at: above this search noise, the boost could be luck. Two runs of one configuration then differ as "
+    "much in 1 case of {odds}. for all: the same for all shapes at once (Bonferroni). Trust a "
     "boost only if the noise is known to be less."
 )
 

@@ -1,7 +1,7 @@
 """MetaSchedule's JSON databases: the ``work_dir`` of ``ms.tune_tir``, read without TVM.
 
-Each folder is one run. A line of ``database_workload.json`` holds a structural hash and a module, and a line
-of ``database_tuning_record.json`` the number of a workload and one trial, in the order of the search.
+Each folder is one run. A line of ``database_workload.json`` holds a structural hash and a module. A line of
+``database_tuning_record.json`` holds the number of a workload and one trial, in the order of the search.
 """
 
 from __future__ import annotations

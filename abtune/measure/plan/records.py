@@ -1,8 +1,8 @@
 """What a sweep keeps: finished runs, re-measured winners, transfers, and the histories of searches.
 
 A history is the only state that passes from one iteration to the next. An iteration proposes candidates, then
-tries them; searches that share end it with an exchange. Each step makes a new history of an old one, so a run
-can stop after any step, or between two candidates, and go on in another process or on another machine.
+tries them; searches that share end it with an exchange. Each step makes a new history of an old one. So a run
+can stop after any step, or between two candidates. It goes on in another process or on another machine.
 """
 
 from __future__ import annotations

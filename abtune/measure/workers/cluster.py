@@ -1,9 +1,9 @@
 """Where tasks run: a dask cluster within this process, or one that the user already has.
 
 Two dask resources limit how many tasks run at a time: ``search`` (a core that searches and builds) and
-``device`` (a device that measures). A dask worker keeps all tasks that need a resource in one queue, and
-while the first has to wait, so have all others (https://github.com/dask/distributed/issues/6136). So a worker
-with threads to spare takes tasks for a device out of the queue first, and these threads wait for the device.
+``device`` (a device that measures). A dask worker keeps all tasks that need a resource in one queue. While
+the first has to wait, so have all others (https://github.com/dask/distributed/issues/6136). So a worker has
+threads to spare. They take tasks for a device out of the queue first, and wait for the device.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simulated sweeps with the noise of a dataset, judged as an analysis judges.
 
-Values are drawn from the seeds of each side around their mean, smoothed, because ten points look more skewed
-and uneven than their distribution. A failure mode that no seed has is missing from the simulation.
+Values are drawn from the seeds of each side around their mean. They are smoothed, because ten points look
+more skewed and uneven than their distribution. The simulation lacks a failure mode that no seed has.
 """
 
 from __future__ import annotations
