@@ -22,7 +22,7 @@ from abtune.sections.change.change_page import change_section
 # Labels of the rows that are shown, and cells of a column, in the table of a kind.
 TABLE = "[...document.querySelectorAll('.shapes')][%d]"
 GROUPS = f"[...{TABLE}.tBodies].filter(group => group.checkVisibility())"
-SHAPES = f"{GROUPS}.map(group => group.rows[0].cells[0].textContent.trim())"
+SHAPES = f"{GROUPS}.map(group => group.rows[0].cells[0].dataset.word)"
 COLUMN = f"{GROUPS}.map(group => group.rows[0].cells[%d].textContent.trim())"
 HEADS = f"[...{TABLE}.querySelectorAll('thead th')]"
 COLOURS = (
@@ -174,7 +174,7 @@ def test_a_shape_opens_to_its_seeds(file: Path, analysis: Analysis) -> None:
         assert len(tips) == row.baseline.n + row.candidate.n
         assert all(re.fullmatch(r"seed \d: [\d.,]+ us", tip) for tip in tips)
         await click(page, 0, 1)
-        below = f"{GROUPS % 0}.find(group => group.contains({story})).rows[0].cells[0].textContent.trim()"
+        below = f"{GROUPS % 0}.find(group => group.contains({story})).rows[0].cells[0].dataset.word"
         assert await page.run(below) == (await page.run(SHAPES % 0))[0]
 
     seen(file, act)

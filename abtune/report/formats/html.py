@@ -11,7 +11,7 @@ import base64
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -20,7 +20,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
-from abtune.report.page import Dots, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
+from abtune.report.page import SHAPE, Dots, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
+from abtune.report.text.labels import fit_labels, width_of_one_line
 from abtune.text import printable
 from abtune.version import __version__
 
@@ -33,6 +34,7 @@ _MARKS = {
     "inconclusive": "○",
     "invalid": "◇",
 }
+_SHORT = 30  # letters; labels of at most this length are shown whole
 _LONG = 12  # rows; in further sections, what has a longer table is folded
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{0,30}(?![\w-])")
 # A run of this many characters without a place to break makes a column too wide.
@@ -81,6 +83,7 @@ def render(report: Report) -> str:
         "draw_interval": draw_interval,
         "draw_samples": draw_samples,
         "marks": _MARKS,
+        "short_labels": short_labels,
         "spans": spans,
     }
     template = environment.get_template("report.html.j2")
@@ -135,6 +138,14 @@ def _folded(page: Page, anchor: str, *, first: bool) -> Iterator[Element]:
         short = all(len(part.labels) <= _LONG for part in parts if isinstance(part, Grid))
         yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=parts, unfolded=first or short)
     yield from page[end:]
+
+
+def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
+    """Return what is shown for each label of a shape, and in words what long ones leave out."""
+    labels = list(dict.fromkeys(grid.labels)) if grid.stub == SHAPE else []
+    # In this width no label is broken, so that each is one text.
+    fitted = fit_labels(labels, max(width_of_one_line(labels), _SHORT))
+    return {label: " ".join(lines) for label, lines in zip(labels, fitted.lines, strict=True)}, fitted.shared
 
 
 def breakable(text: str) -> Markup:
