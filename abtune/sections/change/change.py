@@ -25,24 +25,18 @@ from abtune.samples import Samples, extract, extract_both, two_sample, what_vari
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
 from abtune.sections.change.change_statistics import (
     log_change,
+    mean_boost,
     mean_change,
     resampled,
     rounding_of,
     with_each_sign,
 )
 from abtune.sections.change.same_winners import common_runs, keep
-from abtune.stats.estimates import (
-    from_log,
-    standard_error,
-    t_interval,
-)
+from abtune.stats.estimates import from_log, t_interval
 from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans
-from abtune.stats.variance import (
-    both_variances,
-)
+from abtune.stats.two_sample import Booleans, Floats
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -125,11 +119,7 @@ def compare_datasets(
     if is_skewed := skewness_gap(samples) != 0:
         tests = replace(tests, pool=resampled(sides, samples, settings, same_winners=same_winners))
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
-    # Of pairs and of the same winners, what both runs share cancels.
-    vary = [what_varies(*pair) if len(pair) == 2 else pair for pair in sides]
-    series = {f" in {name}": [side.value for side in pair] for name, pair in zip("AB", vary, strict=True)}
-    if same_winners:
-        series = {"": [samples.first, samples.second]}
+    changes = [samples.first, samples.second] if same_winners else None
     return Change(
         quantity="boost" if pairs else "latency",
         configs_a=configs[0],
@@ -140,21 +130,12 @@ def compare_datasets(
         overall=mean_change(log.difference, variances, usable, level, float(weight @ tests.rounding)),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
-        boosts=tuple(
-            mean_change(
-                standard_error(pair).difference,
-                both_variances(pair, weight),
-                usable,
-                level,
-                float(weight @ pair.rounding),
-            )
-            for pair in pairs
-        ),
+        boosts=tuple(mean_boost(pair, usable, level) for pair in pairs),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
         caveats=(
-            *(told for where, values in series.items() for told in of_neighbours(values, 0, where)),
+            *_about_neighbours(sides, changes),
             *_caveats(0 if same_winners else shared, sides, usable, is_skewed=is_skewed),
         ),
     )
@@ -249,6 +230,17 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
         start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
         if one != two:
             yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
+
+
+def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floats] | None) -> Iterator[str]:
+    """Yield where neighbouring seeds are alike: in the changes of the same winners, or in each dataset."""
+    # Of pairs and of the same winners, what both runs share cancels.
+    if changes is not None:
+        yield from of_neighbours(changes, 0)
+        return
+    for name, pair in zip("AB", sides, strict=True):
+        vary = what_varies(*pair) if len(pair) == 2 else pair
+        yield from of_neighbours([side.value for side in vary], 0, f" in {name}")
 
 
 def _caveats(

@@ -15,6 +15,7 @@ from abtune.stats.estimates import (
     conservative_freedom,
     conservative_welch,
     from_log,
+    standard_error,
 )
 from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
 from abtune.stats.testing.significance import split_share
@@ -113,3 +114,10 @@ def mean_change(
     mean, half = float(log[usable].mean()), half_width(variances, level) + rounding
     low, change, high = map(from_log, (mean - half, mean, mean + half))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
+
+
+def mean_boost(pair: TwoSample, usable: Booleans, level: float) -> MeanChange:
+    """Return the mean boost of a dataset over the usable shapes."""
+    weight = usable / np.count_nonzero(usable)
+    rounding = float(weight @ pair.rounding)
+    return mean_change(standard_error(pair).difference, both_variances(pair, weight), usable, level, rounding)
