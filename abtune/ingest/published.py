@@ -34,10 +34,12 @@ from abtune.ingest.tables import (
     SHAPES,
     UNITS,
     Heading,
+    about_summaries,
     check_names,
     csv_rows,
     fits,
     have_units,
+    is_summary,
     listed_columns,
     no_unit,
     plainly,
@@ -45,7 +47,6 @@ from abtune.ingest.tables import (
     read_heading,
     read_number,
     time_columns,
-    unit_named,
 )
 from abtune.ingest.texts import naming, read_text
 from abtune.shapes import Shape, parse_shape, shape_values
@@ -57,18 +58,6 @@ _MARKED = re.compile(r"([*_`]{1,3})(.+)\1")
 _BAR = re.compile(r"(?<!\\)\|")  # a bar behind a backslash is part of its cell
 _DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
-# What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
-# below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
-_STATISTIC = re.compile(
-    "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
-    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
-    "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
-)
-_BESIDE_STATISTICS = re.compile(
-    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
-    "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
-    "runtimes?|throughput"
-)
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
@@ -200,12 +189,12 @@ def _read_tables(
     configs: Sequence[str] = ()
     columns: _Columns | None = None
     boosts: list[tuple[str, _Columns]] = []  # the tables that have any, each with its name
+    summaries: dict[int, str] = {}
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if cells == [""]:
             continue  # a rule of a drawn table: +-----+-----+
-        if not cells:
-            columns = None  # the table has ended
+        columns = columns if cells else None  # without cells, the table has ended
         with naming(f"line {number}"):
             if (is_heading or columns) and (longest := max(map(len, cells), default=0)) > LONGEST_CELL:
                 most = f"and the most is {LONGEST_CELL:,}; take the line out"
@@ -220,14 +209,17 @@ def _read_tables(
                 if columns.configs != configs:
                     here, before = listed_columns(columns.configs), listed_columns(configs)
                     raise DatasetError(f"configurations are {here}, but above {before}")
+            elif columns is not None and is_summary(cells[0]):
+                summaries[number] = cells[0]
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
-                if cells[0] in rows:
-                    again = f"shape {shortened(cells[0], 100)} has a line already"
-                    remedy = "several timings of a shape in CSV: abtune import timings FILE"
-                    raise DatasetError(f"{again}; {remedy}")
-                rows[cells[0]] = _read_row(cells, columns)
+                _add_row(rows, cells, columns)
+    notes += about_summaries(summaries)
     if not rows:
-        raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+        raise DatasetError(
+            notes[0]
+            if summaries
+            else "no table here; its heading would start with | Shape |, and rows would follow"
+        )
     contrary = [name for name, table in boosts if table.over == {"other"}]
     for name in dict.fromkeys(name for name in contrary if not re.search("ratio|/", name, re.IGNORECASE)):
         baseline, *others = baseline_first(configs)
@@ -235,6 +227,14 @@ def _read_tables(
         remedy = f"if another is the baseline: abtune analyze --baseline {other}"
         notes.append(f"column {shortened(name)} is not over {baseline}, the baseline; {remedy}")
     return configs, rows
+
+
+def _add_row(rows: dict[str, _Row], cells: Sequence[str], columns: _Columns) -> None:
+    if cells[0] in rows:
+        again = f"shape {shortened(cells[0], 100)} has a line already"
+        remedy = "several timings of a shape in CSV: abtune import timings FILE"
+        raise DatasetError(f"{again}; {remedy}")
+    rows[cells[0]] = _read_row(cells, columns)
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
@@ -314,18 +314,9 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
             f"{near}; a throughput needs a label that tells the operations, such as {_LABELS}; times take "
             f"any label: call the column '{shortened(rates[0])} (ms)', or give --unit ms"
         )
-    if not label or _is_summary(label):
-        raise DatasetError(f"{shortened(label)!r} is not the label of a shape; take the line out")
+    if not label:
+        raise DatasetError("a line has no label of a shape; write one, or take the line out")
     return None
-
-
-def _is_summary(label: str) -> bool:
-    """Return whether a label names means or totals: it has nothing but words of statistics."""
-    words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
-    others = [word for word in words if not _STATISTIC.fullmatch(word)]
-    return len(others) < len(words) and all(
-        unit_named(word) or _BESIDE_STATISTICS.fullmatch(word) for word in others
-    )
 
 
 def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:

@@ -169,6 +169,18 @@ SHAPES = (
     *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
     *("op", "operator", "operation", "function", "query", "test", "case", "problem"),
 )
+# What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
+# below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
+_SUMMARY = re.compile(
+    "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
+    "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
+)
+_BESIDE_STATISTICS = re.compile(
+    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
+    "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
+    "runtimes?|throughput"
+)
 _QUOTIENT = re.compile(
     r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
@@ -275,6 +287,25 @@ def quotients(row: Sequence[str]) -> list[bool]:
         _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
         for cell, both in zip(cells, sides, strict=True)
     ]
+
+
+def is_summary(label: str) -> bool:
+    """Return whether a label names means or totals: it has nothing but words of statistics."""
+    words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
+    others = [word for word in words if not _SUMMARY.fullmatch(word)]
+    return len(others) < len(words) and all(
+        unit_named(word) or _BESIDE_STATISTICS.fullmatch(word) for word in others
+    )
+
+
+def about_summaries(labels: Mapping[int, str]) -> Iterator[str]:
+    """Yield that lines of means and totals are left out; ``labels`` has theirs by the number of the line."""
+    if labels:
+        line, label = next(iter(labels.items()))
+        several = f"{len(labels):,} lines left out, the first in line {line}"
+        remedy = "if it is a shape, write more into its label, such as its sizes"
+        what = f"line {line} left out" if len(labels) == 1 else several
+        yield f"{what}: {shortened(label)!r} sums up other lines; {remedy}"
 
 
 def listed_columns(row: Sequence[str]) -> str:

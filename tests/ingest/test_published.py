@@ -159,11 +159,8 @@ def test_beside_times_any_label_is_a_shape() -> None:
         ),
         (table("|softmax|1|2|100|"), r"times take any label: call the column 'a \(ms\)'"),
         (table("|softmax|1|2|", heading="|Shape|a (ms)|b|"), r"'b \(ms\)'"),
-        (
-            table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"),
-            "line 5: 'Geomean' is not the label of a shape",
-        ),
-        (table("||1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: '' is not the label of a shape"),
+        (table("|Geomean|1|2|100|"), "^line 5 left out: 'Geomean' sums up other lines; if it is a shape"),
+        (table("||1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: a line has no label of a shape; write"),
         (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
@@ -461,9 +458,12 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
     ],
 )
 def test_lines_of_means_and_totals_are_no_shapes(label: str) -> None:
-    """They would count as one shape more, as which they would weigh as much as any."""
-    with pytest.raises(DatasetError, match=r"line 3: .* is not the label of a shape; take the line out"):
-        parse(f"|Shape|a (ms)|b (ms)|\n|-|-|-|\n|{label}|2|1|\n")
+    """They would count as one shape more, so they are left out, and a note says which, also with GFLOPS."""
+    for unit, shape in (("ms", "softmax"), ("GFLOPS", GEMM)):
+        notes: list[str] = []
+        text = f"|Shape|a ({unit})|b ({unit})|\n|-|-|-|\n|{shape}|2|1|\n|{label}|2|1|\n|{label}|3|1|\n"
+        assert parse_published(text, notes=notes)["shape"].values.tolist() == [shape]
+        assert [note.partition(": ")[0] for note in notes] == ["2 lines left out, the first in line 4"]
 
 
 def test_shapes_may_have_the_words_of_statistics() -> None:

@@ -353,6 +353,23 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEADING}a,x,0,1\nTotal,x,0,3\na,x,1,2\ngeomean,x,1,4\n",
+        "shape,seed,x_us,y_us\na,0,1,1\nTotal,0,3,3\na,1,2,2\nmean,0,1.5,1.5\n",
+        f"{HEADING}a,x,0,1\na,x,Average,3\na,x,1,2\na,x,std,4\n",
+    ],
+)
+def test_lines_that_sum_up_others_are_left_out(tmp_path: Path, text: str) -> None:
+    """Means and totals are neither shapes nor runs, and a note says which lines are left out."""
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    imported = read(tmp_path / "t.csv")
+    assert imported.dataset["shape"].values.tolist() == ["a"]
+    assert imported.dataset["latency"].sel(config="x").values.ravel().tolist() == [1e-6, 2e-6]
+    assert "2 lines left out, the first in line 3: " in imported.notes[-1]
+
+
 def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
     """Else the runs of a file would count as repeats of one seed."""
     path = tmp_path / "t.csv"

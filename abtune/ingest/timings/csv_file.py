@@ -18,11 +18,13 @@ from abtune.ingest.tables import (
     NAMES_FIRST,
     PER_SECOND,
     SHAPES,
+    about_summaries,
     check_names,
     csv_rows,
     delimiter_of,
     first_line,
     have_units,
+    is_summary,
     lacks_names,
     listed_columns,
     no_unit,
@@ -52,6 +54,7 @@ class _Table:
     timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
+    summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     each_a_seed: bool = False  # whether each line is a run
@@ -74,11 +77,14 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
             table.each_a_seed = each_a_seed
             if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
                 raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
+        elif label := _summary_in(row, table):
+            table.summaries[line] = label
         else:
             with naming(f"line {line}"):
                 _read_row(row, table, line)
     if table is None or not table.timings:
-        raise DatasetError("has a heading and no timings")
+        summaries = table.summaries if table else {}
+        raise DatasetError(next(about_summaries(summaries), "has a heading and no timings"))
     cells = (
         FileCell(
             where=f"line {table.first_lines[key]}",
@@ -116,6 +122,7 @@ def _notes(table: _Table) -> Iterator[str]:
     runs = [name for name in unused.values() if name.casefold() in _RUNS]
     if "seed" not in table.columns and runs and not table.each_a_seed:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
+    yield from about_summaries(table.summaries)
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed:
@@ -212,6 +219,12 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     if len(told) > 1:
         raise InputError(f"the unit is told twice, by {' and by '.join(told)}; keep one of them")
     return own or unit
+
+
+def _summary_in(row: Sequence[str], table: _Table) -> str:
+    """Return what says that a line sums up others, as its shape or in place of a number; else nothing."""
+    columns = (table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns)
+    return next((row[index] for index in columns if index < len(row) and is_summary(row[index])), "")
 
 
 def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
