@@ -25,13 +25,17 @@ from running import Outcome, Run
 import abtune
 from abtune.cli import COMMANDS
 from abtune.commands.analyze import analyze
+from abtune.commands.common.options import FIGURE_SUFFIXES
 from abtune.commands.common.section_options import HEADINGS, section_names
 from abtune.dataset.netcdf import BUNDLED, bundled_path
+from abtune.report.formats.format_registry import FORMATS
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 TABLE = "|Shape|a (GFLOPS)|b (GFLOPS)|\n|-|-|-|\n|M=512_N=256_K=640|1|2|\n"
 PUBLISHED = "tvm14009-rtx3080"
+# Endings that choose a format of reports or figures.
+SUFFIXES = (*FIGURE_SUFFIXES, *(end for form in FORMATS.values() for end in form.suffixes))
 
 
 @pytest.fixture
@@ -509,17 +513,27 @@ def test_an_import_overwrites_only_when_told(run: Run) -> None:
     assert abtune.open_dataset("t.nc").sizes["shape"] == 1
 
 
+@pytest.mark.parametrize("name", ["t.JSON", *(f"t{end}" for end in SUFFIXES)])
+def test_a_dataset_is_not_named_like_another_format(run: Run, name: str) -> None:
+    """Whoever names a table or report would get netCDF; the error says what to type."""
+    Path("in.dat").write_text("shape,config,seed,time_s\ns,a,0,1\ns,b,0,2\n", encoding="utf-8")
+    said = refused(run("import", "timings", "in.dat", "--out", name))
+    assert f"cannot write {name}: a dataset is netCDF, not {Path(name).suffix[1:].upper()}" in said
+    assert said.endswith("; call it t.nc\n")
+    assert not Path(name).exists()
+
+
 def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
     """With --overwrite too, only a dataset is replaced: not the source, by whatever name."""
-    Path("in.csv").write_text("shape,config,seed,time_s\ns,a,0,1\ns,b,0,2\n", encoding="utf-8")
-    Path("link.out").symlink_to("in.csv")
-    before = Path("in.csv").read_bytes()
-    for name in ("in.csv", "link.out"):
-        said = refused(run("import", "timings", "in.csv", "--out", name, "--overwrite"))
+    Path("in.dat").write_text("shape,config,seed,time_s\ns,a,0,1\ns,b,0,2\n", encoding="utf-8")
+    Path("link.out").symlink_to("in.dat")
+    before = Path("in.dat").read_bytes()
+    for name in ("in.dat", "link.out"):
+        said = refused(run("import", "timings", "in.dat", "--out", name, "--overwrite"))
         assert f"{name} is not a dataset, and --overwrite replaces nothing else" in said
-    assert Path("in.csv").read_bytes() == before
-    assert run("import", "timings", "in.csv", "--out", "t.dat").code == 0
-    assert run("import", "timings", "in.csv", "--out", "t.dat", "--overwrite").code == 0
+    assert Path("in.dat").read_bytes() == before
+    assert run("import", "timings", "in.dat", "--out", "t.dat").code == 0
+    assert run("import", "timings", "in.dat", "--out", "t.dat", "--overwrite").code == 0
 
 
 @pytest.mark.parametrize(

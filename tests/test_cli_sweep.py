@@ -463,8 +463,9 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         (["--out", "absent/abtune.nc"], "cannot write absent/abtune.nc: there is no folder absent"),
         (["--out", "."], "cannot write .: it is not a regular file"),
         (["--out", ".."], "cannot write ..: it is not a regular file"),
-        (["--out", "mine.txt"], "mine.txt is no sweep to go on with: not a netCDF file; give another --out"),
-        (["--out", "mine.txt/abtune.nc"], "cannot write mine.txt/abtune.nc: there is no folder mine.txt"),
+        (["--out", "mine.txt"], "cannot write mine.txt: a dataset is netCDF, not TXT; call it mine.nc"),
+        (["--out", "mine.dat"], "mine.dat is no sweep to go on with: not a netCDF file; give another --out"),
+        (["--out", "mine.dat/abtune.nc"], "cannot write mine.dat/abtune.nc: there is no folder mine.dat"),
         (["--out", "a" * 300], "File name too long"),
         (["--sedes", "3"], "--sedes"),
         (["extra"], "unexpected extra argument"),
@@ -475,10 +476,10 @@ def test_bad_arguments_are_one_line(
     run: Run, cpu: None, arguments: list[str], said: str, dry: list[str]
 ) -> None:
     """A wrong argument is refused in one line, and nothing is written."""
-    Path("mine.txt").write_text("mine", encoding="utf-8")
+    Path("mine.dat").write_text("mine", encoding="utf-8")
     assert said in refused(run(*arguments, *dry))
-    assert files() == ["mine.txt"]
-    assert Path("mine.txt").read_text(encoding="utf-8") == "mine"
+    assert files() == ["mine.dat"]
+    assert Path("mine.dat").read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links take a privilege there")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,11 @@ _MOST_GIB = 4.0
 
 # File systems allow 255 bytes; a file is first written under a name that is longer by a dozen.
 _LONGEST_NAME = 240
+
+# How files of other formats end: tables, reports and figures. Whoever asks for one wants no netCDF.
+_OTHER_FORMATS = re.compile(
+    "csv|tsv|xlsx?|jsonl?|parquet|txt|log|md|html?|tex|xml|ya?ml|png|svg|pdf|gz|zip|zst", re.IGNORECASE
+)
 
 # What netCDF4 and xarray were seen to raise over damaged files, and what their kin would be.
 _UNREADABLE = (OSError, RuntimeError, ValueError, LookupError, AttributeError, TypeError, MemoryError)
@@ -133,6 +139,9 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
 
 def place_for(path: str | os.PathLike[str]) -> Path:
     """Return where a dataset is to be put, links followed, after checking that a file can be there."""
+    if _OTHER_FORMATS.fullmatch(suffix := Path(path).suffix.removeprefix(".")):
+        named = Path(path).with_suffix(".nc")
+        raise StoreError(f"cannot write {path}: a dataset is netCDF, not {suffix.upper()}; call it {named}")
     try:
         file = followed(Path(path))
         known, regular, folder = file.exists(), file.is_file(), file.parent.is_dir()
