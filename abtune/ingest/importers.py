@@ -20,7 +20,7 @@ from abtune.ingest.hints import AS_CSV, hint_of
 from abtune.ingest.sources import Source, baseline_first
 from abtune.ingest.texts import read_beginning, reading
 from abtune.lazy import load
-from abtune.text import count, listed, printable, shell_path
+from abtune.text import count, listed, printable, shell_path, some_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,6 +43,16 @@ IMPORTERS: Mapping[str, str] = {
     "benchmark-dotnet": "abtune.ingest.timings.benchmark_tools:BENCHMARK_DOTNET",
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
+}
+# How names end in what may differ between two sides, and what to do then.
+_OTHER_PARAMETERS = "run both with the same parameters, because X(n=1) and X(n=2) are two shapes"
+_NAME_ENDS = {
+    "go-bench": (
+        re.compile(r"-\d+$"),
+        "give go test the same -cpu, because a name such as X-8 ends in the number of cores",
+    ),
+    "jmh": (re.compile(r"\(.*\)$"), _OTHER_PARAMETERS),
+    "asv": (re.compile(r"\(.*\)$"), _OTHER_PARAMETERS),
 }
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
@@ -140,20 +150,24 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
 def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
     """Yield how many shapes have all configurations, if some lack one."""
     has_run = (dataset["run_status"] != RunStatus.MISSING).any("seed").values.tolist()
-    shapes = [
-        label for label, made in zip(labels_of(dataset, "shape"), has_run, strict=True) if not all(made)
-    ]
+    made_by = dict(zip(labels_of(dataset, "shape"), has_run, strict=True))
+    shapes = [label for label, made in made_by.items() if not all(made)]
     if not shapes:
         return
     number, configs = len(has_run) - len(shapes), dataset.sizes["config"]
     have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
     lack = "get no verdict" if configs == 2 else "get no verdict on what they lack"
-    note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}"
+    note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
     if not number and configs == 2:
         note = "no shape has both configurations, so none gets a verdict; give each one name in both"
-    # go test ends a name in the number of cores.
-    if importer == "go-bench" and len({re.sub(r"-\d+$", "", label) for label in shapes}) < len(shapes):
-        note += "; give go test the same -cpu, because a name such as X-8 ends in the number of cores"
+    if importer in _NAME_ENDS:
+        end, remedy = _NAME_ENDS[importer]
+        stems: dict[str, list[list[bool]]] = {}
+        for label in shapes:
+            stems.setdefault(end.sub("", label), []).append(made_by[label])
+        # Configurations that one shape has and another lacks, under names that differ in the end alone.
+        if any(len(made) > 1 and all(map(any, zip(*made, strict=True))) for made in stems.values()):
+            note += f"; {remedy}"
     yield note
 
 

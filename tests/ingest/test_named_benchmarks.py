@@ -25,8 +25,9 @@ def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = ""
     return run_importer(importer_named(importer), find_files(files, runs), {"shape": shape})
 
 
-def jmh(**metric: Any) -> str:
-    return json.dumps([{"benchmark": "a", "params": metric.pop("params", {}), "primaryMetric": metric}])
+def jmh(params: dict[str, str] | None = None, threads: int = 1, **metric: Any) -> str:
+    entry = {"benchmark": "a", "params": params or {}, "threads": threads, "primaryMetric": metric}
+    return json.dumps([entry])
 
 
 def dot_net(*measured: tuple[str, int, float, int]) -> str:
@@ -133,6 +134,34 @@ def test_each_fork_of_jmh_is_a_seed(tmp_path: Path) -> None:
     assert imported.notes[1].endswith("throughputs are read as the time of an operation")
 
 
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ({"threads": 4}, "threads of a(n=7): 1 in old and 4 in new; differences may come from that"),
+        ({"params": {"n": "8"}}, f"{NO_SHAPE}; run both with the same parameters, because X(n=1) and X(n=2)"),
+    ],
+)
+def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any], said: str) -> None:
+    """The other side ran with more threads, or with another parameter under the same name."""
+    for config, more in (("old", {}), ("new", new)):
+        given = {"params": {"n": "7"}, "scoreUnit": "ns/op", "rawData": [[2.0]], **more}
+        (tmp_path / config).write_text(jmh(**given), encoding="utf-8")
+    notes = read("jmh", *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes
+    assert [note.startswith(said) for note in notes] == [False, True]
+
+
+def test_a_parameter_of_one_side_alone_is_no_other_parameter(tmp_path: Path) -> None:
+    """A benchmark that only the baseline has, with two parameters, was not run with others."""
+    both = [
+        json.loads(jmh(params, scoreUnit="ns/op", rawData=[[2.0]]))[0] for params in ({"n": "7"}, {"n": "8"})
+    ]
+    other = {**both[0], "benchmark": "b"}
+    (tmp_path / "old").write_text(json.dumps([*both, other]), encoding="utf-8")
+    (tmp_path / "new").write_text(json.dumps([other]), encoding="utf-8")
+    notes = read("jmh", *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes
+    assert notes[1:] == ("1 of 3 shapes has both configurations; the others get no verdict: a(n=7), a(n=8)",)
+
+
 def test_each_launch_of_benchmark_dotnet_is_a_seed(tmp_path: Path) -> None:
     """Its results are repeats; warm-ups, and iterations with their overhead, are left out."""
     text = dot_net(("Warmup", 1, 99, 1), ("Result", 1, 9, 2), ("Result", 1, 6, 2), ("Result", 2, 8, 2))
@@ -175,7 +204,7 @@ def test_a_go_benchmark_that_ended_its_process_has_failed(tmp_path: Path, end: s
             "A-16 B-16",
             f"{NO_SHAPE}{CORES}",
         ),
-        ("A-8 C-8", "1 of 3 shapes has both configurations; the others get no verdict"),
+        ("A-8 C-8", "1 of 3 shapes has both configurations; the others get no verdict: B-8, C-8"),
         ("A-8 B-8", ""),
     ],
 )

@@ -584,6 +584,21 @@ def test_pytest_benchmark() -> None:
             assert cell.mean() == pytest.approx(entry["stats"]["mean"])
 
 
+def test_files_that_lack_benchmarks_are_said(tmp_path: Path) -> None:
+    """They are named with the benchmarks; a file of another suite lacks none."""
+    suites = {"a-0": "f g h", "a-1": "f", "a-2": "f h", "a-3": "other", "b-0": "f"}
+    for number, (name, benchmarks) in enumerate(suites.items(), start=1):
+        entries = [{"fullname": name, "stats": {"data": [number]}} for name in benchmarks.split()]
+        document = {"machine_info": {}, "benchmarks": entries}
+        (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
+    notes = read(runs=[f"{side}={tmp_path}/{side}-*" for side in "ab"]).notes
+    then = "which other files of a have; these runs count as missing, not as failed"
+    assert notes[1:] == (
+        f"{tmp_path / 'a-1'} has no g, h, {then}",
+        f"{tmp_path / 'a-2'} has no g, {then}",
+    )
+
+
 def test_google_benchmark() -> None:
     """Repetitions are repeats in the unit that the file says; aggregates are left out."""
     document = json.loads((SAMPLES / "google-1.json").read_text(encoding="utf-8"))

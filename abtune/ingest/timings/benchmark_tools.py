@@ -35,6 +35,8 @@ _NO_NAME = "has a time that does not follow its name; put both on one line, or t
 _CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
+# What changes the meaning of a score: with more threads, a throughput is of all of them.
+_JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
@@ -162,9 +164,11 @@ def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
             if "rawData" not in metric:  # with -bm sample, JMH counts equal times
                 raise DatasetError(f"{where}: {name} has a histogram, no single times; run JMH with -bm avgt")
             note = "throughputs are read as the time of an operation" if is_rate else ""
+            settings = {what: entry[what] for what in _JMH_SETTINGS if what in entry}
             for fork in metric["rawData"]:
                 times = [1 / score if is_rate and score else score for score in fork]
-                yield FileCell(where=where, name=name, rounds=(all_seconds(times, unit, where),), note=note)
+                rounds = (all_seconds(times, unit, where),)
+                yield FileCell(where=where, name=name, rounds=rounds, note=note, settings=settings)
 
 
 def _benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:

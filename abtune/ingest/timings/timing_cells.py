@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, label_told, recorded_path
 from abtune.ingest.tables import listed_columns
 from abtune.shapes import shape_named, shape_values
-from abtune.text import count, import_command, listed, shell_path
+from abtune.text import count, import_command, listed, shell_path, shortened, some_of
 
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
@@ -40,6 +40,7 @@ class FileCell:
     labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
     note: str = ""  # what is missing, for the user
     exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
+    settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,45 @@ def import_readings(
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
         notes.append(f"{files}: {note}")
+    notes += [*_about_lacking(readings), *_about_settings(readings, shape)]
     return Imported(dataset=_assemble(rounds, list(readings)), notes=tuple(notes))
+
+
+def _about_lacking(readings: Mapping[Source, Reading]) -> Iterator[str]:
+    """Yield which files lack benchmarks that files with some of the same benchmarks have."""
+    names = {
+        source: frozenset(cell.name for cell in reading.cells if cell.name is not None)
+        for source, reading in readings.items()
+    }
+    kinds: dict[str, set[frozenset[str]]] = {}
+    for source, own in names.items():
+        kinds.setdefault(source.config, set()).add(own)
+    lacking: dict[str, list[Path]] = {}
+    for source, own in names.items():
+        # Files without a common name are of another suite, or have one benchmark each.
+        alike = (kind for kind in kinds[source.config] if kind & own)
+        if lost := sorted(own.union(*alike) - own):
+            of = f" of {source.config}" if source.config else ""
+            lacking.setdefault(f"no {some_of(lost)}, which other files{of} have", []).append(source.path)
+    for note, (first, *more) in lacking.items():
+        files = f"{first} and {count(len(more), 'more file')} have" if more else f"{first} has"
+        yield f"{files} {note}; these runs count as missing, not as failed"
+
+
+def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[str]:
+    """Yield which settings of a tool differ between the runs of a shape."""
+    values: dict[str, dict[str, dict[str, list[str]]]] = {}  # by setting, shape and value: configurations
+    for source, reading in readings.items():
+        for cell in reading.cells:
+            label, config = _names(cell, source, label_told(source, shape), ())
+            for name, value in cell.settings.items():
+                values.setdefault(name, {}).setdefault(label, {}).setdefault(str(value), []).append(config)
+    for name, by_shape in values.items():
+        differ = [label for label, known in by_shape.items() if len(known) > 1]
+        if differ:
+            known = by_shape[differ[0]].items()
+            sides = listed(f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known)
+            yield f"{name} of {some_of(differ)}: {sides}; differences may come from that, so run both alike"
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
