@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import math
 import re
@@ -289,6 +290,7 @@ def quotients(row: Sequence[str]) -> list[bool]:
     ]
 
 
+@functools.lru_cache(maxsize=4096)  # tables have a label in many lines
 def is_summary(label: str) -> bool:
     """Return whether a label names means or totals: it has nothing but words of statistics."""
     words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
@@ -317,10 +319,14 @@ def listed_columns(row: Sequence[str]) -> str:
 # What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
 _NEVER = re.compile(
     r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch([ _-]?size)?|weights?|"
-    r"counts?|calls|sizes?|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change"
+    r"counts?|calls|sizes?|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|"
+    r"(sub)?totals?|sums?|overall|(num[ _-])?(heads|threads|channels)|(.+[ _-])?(size|len(gth)?|dims?)"
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
-_STATISTIC = re.compile(r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|err|error|ci|low|high|p\d\d)")
+_STATISTIC = re.compile(
+    r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
+    "lo|low|lower|hi|high|upper)"
+)
 
 
 def check_names(configs: Iterable[str]) -> None:

@@ -16,7 +16,21 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("name", ["Trials", "batch", "Weight", "Gain", "Batch size", "p-value", "best"])
+NEVER = (
+    "Trials",
+    "batch",
+    "Weight",
+    "Gain",
+    "Batch size",
+    "p-value",
+    "best",
+    "Total",
+    "seq_len",
+    "num_heads",
+)
+
+
+@pytest.mark.parametrize("name", NEVER)
 def test_a_column_that_is_no_configuration_by_its_name_is_refused(name: str) -> None:
     """Numbers of trials, weights and gains are not read as throughputs of one more configuration."""
     with pytest.raises(DatasetError, match=rf"line 1: column '{name}' is no configuration by its name; take"):
@@ -27,7 +41,7 @@ def test_a_column_that_is_no_configuration_by_its_name_is_refused(name: str) -> 
 
 def test_names_of_configurations_pass() -> None:
     """A word among others, one letter, or a statistic of no other column may be a configuration."""
-    check_names(["a", "m", "after the change", "best of 3", "O-max", "batch 8", "run-time"])
+    check_names(["a", "m", "after the change", "best of 3", "O-max", "batch 8", "run-time", "8_threads"])
 
 
 def test_two_extents_are_no_configurations() -> None:
@@ -36,7 +50,7 @@ def test_two_extents_are_no_configurations() -> None:
         read_csv("M,N,K,old,new\n1,2,3,4,5\n", {"shape": "M"}, "ms")
 
 
-@pytest.mark.parametrize("name", ["Triton-min", "triton_median", "Triton max", "Triton.p90"])
+@pytest.mark.parametrize("name", ["Triton-min", "triton_median", "Triton max", "Triton.p90", "Triton_lo"])
 def test_a_statistic_of_another_column_is_refused(name: str) -> None:
     """Triton writes the fastest and the slowest timing of each provider into columns of their own."""
     with pytest.raises(DatasetError, match=f"column '{name}' is a statistic of 'Triton' by its name; take"):

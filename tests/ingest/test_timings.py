@@ -378,6 +378,15 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
     assert len(read(path, columns={"seed": "Run"}).notes) == 1
 
 
+def test_runs_without_a_time_may_have_another_status(tmp_path: Path) -> None:
+    """A status that all runs with a time share says nothing more, so its column is left out."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,time_us,status\nx,a,,oom\nx,b,2,ok\ny,a,1,ok\n", encoding="utf-8")
+    imported = read(path)
+    assert imported.dataset["run_status"].sel(shape="x", config="a").item() == RunStatus.FAILED
+    assert imported.notes[1] == f"{path}: columns left out: status"
+
+
 def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
     """It is left out of a table with a column for each configuration, whose lines are repeats."""
     path = tmp_path / "t.csv"
@@ -462,6 +471,11 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ("shape,a_ms,b_ms\nx,1,2\ny,1,1:00\n", {}, "line 3: column b_ms: '1:00' is not a number"),
         ("shape,a_ms,seed\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
         ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
+        (
+            "shape,config,time_us,Status\nx,a,1,ok\nx,b,2,ok\ny,b,9,timeout\n",
+            {},
+            "line 4: column Status says 'timeout', but 'ok' in line 2; leave the times of failed runs",
+        ),
         ("just some words\n", {}, "has no column of times among just some words"),
     ],
 )

@@ -40,6 +40,12 @@ from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
+# Columns that say how a run ended. A time beside another outcome may be that of a failure.
+_OUTCOME = re.compile(
+    "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
+    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified",
+    re.IGNORECASE,
+)
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
@@ -59,12 +65,14 @@ class _Table:
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     each_a_seed: bool = False  # whether each line is a run
     unused: Sequence[int] = field(init=False)  # the columns that are left out
+    outcomes: Mapping[int, list[tuple[str, int]]] = field(init=False)  # with the first value and its line
     beside: dict[_Key, Sequence[str]] = field(default_factory=dict)  # what they hold in a cell's first line
     differ: set[int] = field(default_factory=set)  # those in which lines of one cell differ
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs}
         self.unused = [index for index in range(len(self.names)) if index not in used]
+        self.outcomes = {index: [] for index in self.unused if _OUTCOME.fullmatch(self.names[index])}
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
@@ -266,6 +274,13 @@ def _add_time(
     row: Sequence[str], index: int, values: Mapping[str, str], key: _Key, table: _Table, line: int
 ) -> None:
     unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
+    for column, known in table.outcomes.items():
+        known[:] = known or [(row[column], line)]
+        if row[column] != known[0][0]:
+            said = f"column {table.names[column]} says {shortened(row[column])!r}"
+            both = f"{said}, but {shortened(known[0][0])!r} in line {known[0][1]}"
+            remedy = "leave the times of failed runs empty, or take the column out if none failed"
+            raise DatasetError(f"{both}; {remedy}")
     if unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
     empty = "if that run failed, leave the cell empty"
