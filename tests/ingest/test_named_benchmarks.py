@@ -150,6 +150,28 @@ def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any
     assert [note.startswith(said) for note in notes] == [False, True]
 
 
+GO_TEXT = "goos: linux\ncpu: {machine}\nBenchmarkA-8  9  5 ns/op\n"
+PYPERF_TEXT = """{{"benchmarks": [{{"metadata": {{"name": "a"}}, "runs": [{{"values": [1.5]}}]}}],
+"metadata": {{"cpu_model_name": "{machine}"}}}}"""
+ASV_TEXT = """{{"params": {{"arch": "x86_64", "cpu": "{machine}"}}, "result_columns": ["result", "params",
+"samples"], "results": {{"a": [[1.0], [], [[1.0]]]}}, "version": 2}}"""
+
+
+@pytest.mark.parametrize(
+    ("importer", "text"),
+    [("go-bench", GO_TEXT), ("pyperf", PYPERF_TEXT), ("asv", ASV_TEXT)],
+)
+def test_other_machines_are_said(tmp_path: Path, importer: str, text: str) -> None:
+    """Files that name their processors show that the sides ran on different ones."""
+    for config, machine in (("old", "Intel Xeon"), ("new", "AMD EPYC"), ("same", "AMD EPYC")):
+        (tmp_path / config).write_text(f"{text.format(machine=machine)}{' ' * len(config)}", encoding="utf-8")
+    sides = {config: f"{config}={tmp_path / config}" for config in ("old", "new", "same")}
+    (note,) = [note for note in read(importer, *sides.values()).notes if note.startswith("machine of")]
+    assert ": Intel Xeon in old and AMD EPYC in new, same; differences may come from that" in note
+    notes = read(importer, sides["new"], sides["same"]).notes
+    assert not [note for note in notes if note.startswith("machine of")]
+
+
 def test_a_parameter_of_one_side_alone_is_no_other_parameter(tmp_path: Path) -> None:
     """A benchmark that only the baseline has, with two parameters, was not run with others."""
     both = [

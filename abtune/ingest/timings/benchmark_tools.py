@@ -277,7 +277,7 @@ def named_importer(
             if source.seed_in_path and seed != "file":
                 raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
             with naming(source.path):
-                cells = list(named_cells(read_cells(text, source.path)))
+                cells = list(named_cells(read_cells(text, source.path), text))
             for index, cell in enumerate(cells):
                 # Criterion has a file for each benchmark, so seeds are counted by its name, too.
                 known = (source.config, source.shape, cell.name)

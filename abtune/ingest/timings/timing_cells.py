@@ -24,6 +24,12 @@ from abtune.ingest.tables import listed_columns
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, listed, shell_path, shortened, some_of
 
+# How files of pytest-benchmark, pyperf, BenchmarkDotNet, asv, go test and nvbench name a processor or device.
+_MACHINE = re.compile(
+    r'"(?:brand_raw|cpu_model_name|ProcessorName|cpu)": ?"([^"\n]{1,200})"|^cpu: ([^\n]{1,200})|'
+    r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
+    re.M,
+)
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 
@@ -59,16 +65,18 @@ def repeated(where: str, name: str, times: Sequence[float], *, some_failed: bool
     return FileCell(where=where, name=name, rounds=(tuple(times),) if times else (), note=note)
 
 
-def named_cells(cells: Iterable[FileCell]) -> Iterator[FileCell]:
-    """Yield the cells of a file, under names that a dataset can hold and tell apart."""
+def named_cells(cells: Iterable[FileCell], text: str) -> Iterator[FileCell]:
+    """Yield the cells of a file with this text, under names that a dataset can hold and tell apart."""
     first: dict[str, str] = {}
+    machine = _MACHINE.search(text)
+    settings = {"machine": next(filter(None, machine.groups()))} if machine else {}
     for cell in cells:
         if not isinstance(cell.name, str) or not cell.name or "\0" in cell.name:  # netCDF ends a text there
             raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
         if (earlier := first.setdefault(cell.name, cell.where)) != cell.where:
             again = f"{cell.where}: {cell.name!r} is already in {earlier}"
             raise DatasetError(f"{again}; give each a name or a file of its own")
-        yield cell
+        yield replace(cell, settings={**settings, **cell.settings})
     if not first:
         raise DatasetError("has no timings")
 

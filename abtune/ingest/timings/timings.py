@@ -49,7 +49,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
     if text.lstrip()[0] in "{[":
-        reading = _read_json(parse_json(text))
+        reading = _read_json(text)
     elif has_results(text):
         reading = read_printed(text)
     else:
@@ -62,8 +62,9 @@ def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed:
     return reading
 
 
-def _read_json(document: Any) -> Reading:
+def _read_json(text: str) -> Reading:
     """Return the timings in the file of any of the three."""
+    document = parse_json(text)
     notes: list[str] = []
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
@@ -77,7 +78,7 @@ def _read_json(document: Any) -> Reading:
             known = "pytest-benchmark, Google Benchmark or hyperfine"
             raise DatasetError(f"JSON, but not of {known}; write the timings as CSV")
     with well_formed("an entry of the list of results is damaged"):
-        named = tuple(named_cells(cells))
+        named = tuple(named_cells(cells, text))
     return Reading(cells=named, notes=tuple(notes), each_a_process="results" in document)
 
 
