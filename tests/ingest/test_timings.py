@@ -606,11 +606,21 @@ def test_files_that_lack_benchmarks_are_said(tmp_path: Path) -> None:
         document = {"machine_info": {}, "benchmarks": entries}
         (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
     notes = read(runs=[f"{side}={tmp_path}/{side}-*" for side in "ab"]).notes
-    then = "which other files of a have; these runs count as missing, not as failed"
+    then = "which others of a have; these runs count as missing, not as failed"
     assert notes[1:] == (
         f"{tmp_path / 'a-1'} has no g, h, {then}",
         f"{tmp_path / 'a-2'} has no g, {then}",
     )
+
+
+def test_tables_that_lack_shapes_are_said(tmp_path: Path) -> None:
+    """A file is a seed, so a shape that one file lacks has a run less."""
+    for number, shapes in enumerate(("xy", "x")):
+        lines = "".join(f"{shape},a,{number + 1}\n" for shape in shapes)
+        (tmp_path / f"{number}.csv").write_text(f"shape,config,time_us\n{lines}", encoding="utf-8")
+    notes = read(tmp_path / "*.csv").notes
+    said = f"{tmp_path / '1.csv'} has no y, which others have; these runs count as missing, not as failed"
+    assert notes[-1] == said
 
 
 def test_google_benchmark() -> None:

@@ -15,7 +15,7 @@ from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, label_told, recorded_path
+from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.texts import naming
 from abtune.shapes import shape_named, shape_values
 
@@ -56,10 +56,12 @@ def import_searches(
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
+    made: dict[Source, frozenset[str]] = {}
     for source, searches in runs.items():
         named.setdefault(source.config, []).append(recorded_path(source.path))
         with naming(source.path):
             labels = _labels(searches, label_told(source, shape))
+        made[source] = frozenset(labels)
         for label, search in zip(labels, searches, strict=True):
             key = (label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
@@ -88,7 +90,7 @@ def import_searches(
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
         attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
-    return Imported(dataset=dataset, notes=tuple(_notes(dataset, seed_unit)))
+    return Imported(dataset=dataset, notes=(*_notes(dataset, seed_unit), *about_lacking(made)))
 
 
 def _labels(searches: Sequence[Search], told: str) -> list[str]:

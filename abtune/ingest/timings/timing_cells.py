@@ -19,7 +19,7 @@ from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, label_told, recorded_path
+from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.tables import listed_columns
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, listed, shell_path, shortened, some_of
@@ -108,29 +108,12 @@ def import_readings(
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
         notes.append(f"{files}: {note}")
-    notes += [*_about_lacking(readings), *_about_settings(readings, shape)]
-    return Imported(dataset=_assemble(rounds, list(readings)), notes=tuple(notes))
-
-
-def _about_lacking(readings: Mapping[Source, Reading]) -> Iterator[str]:
-    """Yield which files lack benchmarks that files with some of the same benchmarks have."""
     names = {
-        source: frozenset(cell.name for cell in reading.cells if cell.name is not None)
+        source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    kinds: dict[str, set[frozenset[str]]] = {}
-    for source, own in names.items():
-        kinds.setdefault(source.config, set()).add(own)
-    lacking: dict[str, list[Path]] = {}
-    for source, own in names.items():
-        # Files without a common name are of another suite, or have one benchmark each.
-        alike = (kind for kind in kinds[source.config] if kind & own)
-        if lost := sorted(own.union(*alike) - own):
-            of = f" of {source.config}" if source.config else ""
-            lacking.setdefault(f"no {some_of(lost)}, which other files{of} have", []).append(source.path)
-    for note, (first, *more) in lacking.items():
-        files = f"{first} and {count(len(more), 'more file')} have" if more else f"{first} has"
-        yield f"{files} {note}; these runs count as missing, not as failed"
+    notes += [*about_lacking(names), *_about_settings(readings, shape)]
+    return Imported(dataset=_assemble(rounds, list(readings)), notes=tuple(notes))
 
 
 def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[str]:
