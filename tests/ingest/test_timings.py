@@ -379,12 +379,13 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_time_may_have_another_status(tmp_path: Path) -> None:
-    """A status that all runs with a time share says nothing more, so its column is left out."""
+    """A status that all runs with a time share says nothing more, nor a size that is that of the shape."""
     path = tmp_path / "t.csv"
-    path.write_text("shape,config,time_us,status\nx,a,,oom\nx,b,2,ok\ny,a,1,ok\n", encoding="utf-8")
+    lines = "x,a,,oom,1\nx,b,2,ok,1\ny,a,1,ok,2\n"
+    path.write_text(f"shape,config,time_us,status,size\n{lines}", encoding="utf-8")
     imported = read(path)
     assert imported.dataset["run_status"].sel(shape="x", config="a").item() == RunStatus.FAILED
-    assert imported.notes[1] == f"{path}: columns left out: status"
+    assert imported.notes[1] == f"{path}: columns left out: status, size"
 
 
 def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
@@ -475,6 +476,11 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             "shape,config,time_us,Status\nx,a,1,ok\nx,b,2,ok\ny,b,9,timeout\n",
             {},
             "line 4: column Status says 'timeout', but 'ok' in line 2; leave the times of failed runs",
+        ),
+        (
+            "shape,config,M,N,time_us\nx,a,1,1,1\ny,a,2,1,2\nx,b,2,1,9\n",
+            {},
+            "line 4: column M says '2', but '1' in line 2; they are two shapes of one label",
         ),
         ("just some words\n", {}, "has no column of times among just some words"),
     ],

@@ -30,6 +30,7 @@ from abtune.ingest.tables import (
     no_unit,
     quotients,
     read_heading,
+    sizes,
     time_columns,
     to_seconds,
     unit_named,
@@ -46,6 +47,8 @@ _OUTCOME = re.compile(
     "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified",
     re.IGNORECASE,
 )
+_ENDED = "leave the times of failed runs empty, or take the column out if none failed"
+_SIZED = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
@@ -65,14 +68,20 @@ class _Table:
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     each_a_seed: bool = False  # whether each line is a run
     unused: Sequence[int] = field(init=False)  # the columns that are left out
-    outcomes: Mapping[int, list[tuple[str, int]]] = field(init=False)  # with the first value and its line
+    fixed: Mapping[int, str] = field(init=False)  # those that may not differ, and what to do if they do
+    told: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # what they hold in which line
     beside: dict[_Key, Sequence[str]] = field(default_factory=dict)  # what they hold in a cell's first line
     differ: set[int] = field(default_factory=set)  # those in which lines of one cell differ
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs}
         self.unused = [index for index in range(len(self.names)) if index not in used]
-        self.outcomes = {index: [] for index in self.unused if _OUTCOME.fullmatch(self.names[index])}
+        names = {index: self.names[index] for index in self.unused}
+        sized = sizes(names.values())
+        self.fixed = {
+            **{index: _SIZED for index, name in names.items() if name in sized},
+            **{index: _ENDED for index, name in names.items() if _OUTCOME.fullmatch(name)},
+        }
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
@@ -274,13 +283,12 @@ def _add_time(
     row: Sequence[str], index: int, values: Mapping[str, str], key: _Key, table: _Table, line: int
 ) -> None:
     unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
-    for column, known in table.outcomes.items():
-        known[:] = known or [(row[column], line)]
-        if row[column] != known[0][0]:
+    for column, remedy in table.fixed.items():
+        of = values.get("shape", "") if remedy is _SIZED else ""
+        above, earlier = table.told.setdefault((column, of), (row[column], line))
+        if row[column] != above:
             said = f"column {table.names[column]} says {shortened(row[column])!r}"
-            both = f"{said}, but {shortened(known[0][0])!r} in line {known[0][1]}"
-            remedy = "leave the times of failed runs empty, or take the column out if none failed"
-            raise DatasetError(f"{both}; {remedy}")
+            raise DatasetError(f"{said}, but {shortened(above)!r} in line {earlier}; {remedy}")
     if unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
     empty = "if that run failed, leave the cell empty"
