@@ -482,6 +482,11 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             {},
             "line 4: column M says '2', but '1' in line 2; they are two shapes of one label",
         ),
+        (
+            "shape,config,stat,time_us\nx,a,mean,1\nx,a,std,2\n",
+            {},
+            "line 3: column stat says 'std', but 'mean' in line 2; they are no repeats",
+        ),
         ("just some words\n", {}, "has no column of times among just some words"),
     ],
 )

@@ -47,6 +47,9 @@ _OUTCOME = re.compile(
     "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified",
     re.IGNORECASE,
 )
+# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
+_KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+_KINDS = "they are no repeats, so keep lines with one of them"
 _ENDED = "leave the times of failed runs empty, or take the column out if none failed"
 _SIZED = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
@@ -80,6 +83,7 @@ class _Table:
         sized = sizes(names.values())
         self.fixed = {
             **{index: _SIZED for index, name in names.items() if name in sized},
+            **{index: _KINDS for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: _ENDED for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
 
