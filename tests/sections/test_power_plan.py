@@ -16,7 +16,7 @@ from statsmodels.stats.power import TTestIndPower
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.dataset.schema import TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.sections.power.power_page import power_page
 from abtune.sections.power.seed_plan import Goal, cost_of_a_seed, plan_from_dataset, plan_from_noise
@@ -70,6 +70,27 @@ def test_a_candidate_that_fails_now_and_then_is_planned_with_a_caveat() -> None:
     (caveat,) = plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95).caveats
     assert caveat.startswith("The noise is skewed: async may look faster than it is.")
     assert plan_from_dataset(dataset, CONFIGS[::-1], GOAL, level=0.95).caveats == ()
+
+
+@pytest.mark.parametrize(
+    ("design", "wanted"),
+    [
+        (None, ("8 of 40 runs of mainline failed.", "4 of 40 runs of async failed.")),
+        ("shared", ("12 of 40 pairs failed.",)),
+    ],
+)
+def test_failed_runs_are_added_to_a_plan(design: str | None, wanted: tuple[str, ...]) -> None:
+    """A plan counts seeds with a time; where a fifth of the runs fails, it takes a quarter more of them."""
+    log = np.random.default_rng(0).normal(-8, 0.1, (4, 2, 10))
+    log[:, 0, :2], log[:, 1, 2] = NAN, NAN
+    status = np.where(np.isnan(log), RunStatus.FAILED, RunStatus.COMPLETE)
+    labels = [f"s{number}" for number in range(4)]
+    dataset = abtune.make_dataset(
+        np.exp(log), shapes=labels, configs=list(CONFIGS), run_status=status, design=design
+    )
+    caveats = plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95).caveats
+    assert tuple(caveat.split(" A plan")[0] for caveat in caveats) == wanted
+    assert caveats[0].endswith("so make 25% more." if design is None else "so make 43% more.")
 
 
 @given(cv=st.floats(0.001, 1.5), shapes=st.integers(1, 200))

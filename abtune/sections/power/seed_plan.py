@@ -23,7 +23,7 @@ from abtune.stats.spread import pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats
-from abtune.text import count
+from abtune.text import count, percent
 
 DIFFERENCES = "differences of pairs"
 
@@ -132,7 +132,7 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
     runs = extract_both(dataset, *configs)
-    sides, noise, caveats = what_varies(*runs), [], list(_about_skew(runs))
+    sides, noise, caveats = what_varies(*runs), [], [*_about_skew(runs), *_about_failed(runs)]
     if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
             raise InputError("the dataset has pairs, which show their own correlation; leave it out")
@@ -214,6 +214,18 @@ def _about_skew(runs: Sides) -> Iterator[str]:
             f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
             "also pass a bootstrap-t test, which this plan leaves out, so far fewer boosts are found."
         )
+
+
+def _about_failed(runs: Sides) -> Iterator[str]:
+    """Yield a caveat if runs failed: a plan counts seeds with a time."""
+    lost = [("run", side.failed, side.n, f" of {side.config}") for side in runs]
+    if runs[0].paired:
+        lost = [("pair", runs[0].failed_pairs, runs[0].n, "")]
+    for unit, failed, timed, whose in lost:
+        some, rest = int(failed.sum()), int(timed.sum())
+        if some and rest:
+            every, more = count(some + rest, unit), percent(some / rest)
+            yield f"{some:,} of {every}{whose} failed. A plan counts those with a time, so make {more} more."
 
 
 def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | None:
