@@ -6,7 +6,9 @@ degrees of freedom of Welch and Satterthwaite; reduced within each dataset; and 
 lines have the latency of one configuration, with exponential noise. In the last lines one search in five of
 the candidate is 30 % slower in the second dataset alone: percent of 60 reports with a false change, and with
 a false *unchanged*, without the bootstrap-t test and with it. Then neighbouring seeds are alike, with a
-correlation of 0.8: percent of reports with a false change, and with the caveat that says so.
+correlation of 0.8: percent of reports with a false change, and with the caveat that says so. The last lines
+are of histories of ten equal datasets. Percent that mark a shape, that mark the mean, whose shapes changed
+from first to last, whose mean did, and with any of these.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from scipy import special
 from simulated_claims import alike
 from simulated_skew import failing
 
-from abtune import compare_datasets, make_dataset
+from abtune import compare_datasets, history, make_dataset
 from abtune.compare.claims import DEPENDENT
+from abtune.report.columns import OVERALL
 from abtune.sections.change import change
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
@@ -32,6 +35,7 @@ from abtune.stats.variance import welch_freedom
 
 SHAPES, REPLICATIONS = 29, 100_000
 REPORTS, TOLERANCE = 60, 0.08
+HISTORIES, DATES = 200, 10
 SIDES = failing(0.0), failing(1 / 5)  # of the candidate, before and after
 DESIGNS = [(3, 3, 3, 3), (5, 5, 5, 5), (10, 10, 10, 10), (5, 5, 15, 15), (4, 10, 4, 10)]
 SPREADS = [(1, 1, 1, 1), (3, 1, 1, 1), (10, 1, 1, 1), (3, 1, 3, 1), (1, 1, 4, 4)]
@@ -86,6 +90,19 @@ def of_neighbours(n: int, rng: np.random.Generator) -> str:
     return " ".join(f"{100 * share:5.1f}" for share in counts / REPORTS)
 
 
+def of_histories(n: int, rng: np.random.Generator) -> str:
+    """Return how often a history says that something changed, by kind of statement, and by any."""
+    counts = np.zeros(5)
+    for _ in range(HISTORIES):
+        report = history([dataset(rng.normal(0, 0.1, (SHAPES, 2, n))) for _ in range(DATES)])
+        marked = {row.shape for row in report.moments if row.changed}
+        shapes, mean = report.first_to_last.shapes, report.first_to_last.overall
+        changed = any(row.verdict is ChangeVerdict.CHANGED for row in shapes)
+        said = [bool(marked - {OVERALL}), OVERALL in marked, changed, not mean.low <= 0 <= mean.high]
+        counts += [*said, any(said)]
+    return " ".join(f"{100 * share:5.1f}" for share in counts / HISTORIES)
+
+
 def dataset(logs: Floats) -> xr.Dataset:
     """Return a dataset of two configurations."""
     labels = [f"s{number}" for number in range(len(logs))]
@@ -104,3 +121,5 @@ if __name__ == "__main__":
         print(f"{(n, n, n, n)!s:>16}  new fails in 1 of 5 {of_failures(n, rng):>13}")
     for n in (5, 10, 20):
         print(f"{(n, n, n, n)!s:>16}  neighbours alike {of_neighbours(n, rng):>13}")
+    for n in (5, 10):
+        print(f"{(n, n)!s:>16}  ten equal datasets {of_histories(n, np.random.default_rng([10, n])):>13}")

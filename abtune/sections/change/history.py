@@ -58,7 +58,7 @@ class Moment:
     boost_high: float
     verdict: str = ""  # of the report of this dataset; empty for overall
     change: float = math.nan  # (1 + boost)/(1 + boost in the dataset before) - 1; NaN in the first dataset
-    change_low: float = math.nan  # so wide that the intervals of all steps hold at once
+    change_low: float = math.nan  # so wide that the intervals of all steps of a shape hold at once
     change_high: float = math.nan
     p: float = math.nan  # no change since the dataset before; NaN for overall
     p_adjusted: float = math.nan  # by Holm over shapes and steps
