@@ -27,9 +27,9 @@ from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
 from abtune.text import count, listed, p_value, percent, some_of
 
-# With fewer seeds on one side and more than this many times as many on the other, equivalence and intervals
-# err: docs/statistics.md, "Where it falls short".
-_ENOUGH = 10
+# With fewer seeds on one side and more than this many times as many on the other, equivalence, counts and
+# intervals err: docs/statistics.md, "Where it falls short".
+_ENOUGH = 20
 _MANY_TIMES = 2
 
 # A failure mode of one search in ten is common enough to matter and rare enough to be missed. From 29
@@ -347,7 +347,7 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     if unequal:
         yield (
             f"In {count(len(unequal), 'shape')} one configuration has more than twice as many seeds as the "
-            "other. With skewed noise or two modes, far more than 5% of reports then err: they find a false "
+            "other. With skewed noise or two modes, more than 5% of reports then err: they find a false "
             "equivalence, or count too many shapes. With two or three seeds, 95% intervals include the truth "
             "in as few as 88% of cases, even of normal noise. Give both configurations the same number of "
             "seeds."

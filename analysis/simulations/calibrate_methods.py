@@ -22,6 +22,7 @@ from simulated_claims import (
     gates_table,
     not_slower_table,
     pair_claims_table,
+    unequal_table,
 )
 from simulated_looks import looks_table, paired_looks_table
 from simulated_pairs import (
@@ -148,6 +149,7 @@ def main() -> None:
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
+            "unequal counts": (unequal_table, [analyses // 2]),
             "one side skewed": (skew_table, [analyses // 2]),
             "skew direction": (skew_direction_table, [analyses // 4]),
             "skewed pairs": (pair_skew_table, [analyses // 2]),

@@ -85,6 +85,28 @@ def _counts_some(logs: Array) -> bool:
     return any(_claimed(analysis, name, 0.0) for name in ("faster", "slower"))
 
 
+ALIKE = {"normal 10 %": lognormal(0.1), "exponential": skewed(1, 0.1)}
+
+
+def unequal_table(reports: int) -> str:
+    """Lay out how often counts of 10 shapes err if the candidate has fewer seeds than the baseline."""
+    designs, rows = ((10, 10), (20, 10), (40, 10), (80, 20)), []
+    for name, noise in ALIKE.items():
+        row = [name]
+        for n, m in designs:
+            rng, wrong = np.random.default_rng([45, n, m]), np.zeros(3)
+            for _ in range(reports):
+                same = noise(rng, (10, 2, n))
+                same[:, 1, m:] = np.nan
+                limit = same + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis]
+                report = _analysis(same, "independent")
+                wrong[:2] += [_claimed(report, side, 0.0) > 0 for side in ("faster", "slower")]
+                wrong[2] += _claimed(_analysis(limit, "independent"), "not slower", TOLERANCE) > 0
+            row.append(" / ".join(f"{100 * count / reports:.1f}" for count in wrong))
+        rows.append(row)
+    return table(["noise", *(f"{n}+{m}" for n, m in designs)], rows)
+
+
 OF_PAIRS = ("normal 10 %", "skewed candidate", "sessions share half of the variance")
 
 
@@ -220,7 +242,7 @@ def _wrong(
 
 def _analysis(logs: Array, design: str) -> Analysis:
     seconds = np.exp(logs - 8)[..., np.newaxis, np.newaxis]
-    labels = [f"s{number}" for number in range(SHAPES)]
+    labels = [f"s{number}" for number in range(len(logs))]
     dataset = abtune.make_dataset(seconds, shapes=labels, configs=["a", "b"], design=design)
     return abtune.analyze(dataset, level=1 - ALPHA, tolerance=TOLERANCE)
 
