@@ -12,27 +12,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from abtune.errors import DatasetError
-from abtune.ingest.tables import (
+from abtune.ingest.table_columns import (
     FIELDS,
-    FLOPS,
     NAMES_FIRST,
     ONLY_QUOTIENTS,
-    PER_SECOND,
     SHAPES,
-    UNITS,
     check_names,
-    csv_rows,
-    delimiter_of,
-    first_line,
-    has_unit,
     have_units,
     lacks_names,
     listed_columns,
     may_be_times,
-    plainly,
     quotients,
 )
+from abtune.ingest.tables import csv_rows, delimiter_of, first_line
 from abtune.ingest.texts import read_beginning
+from abtune.ingest.units import FLOPS, PER_SECOND, UNITS, has_unit, plainly
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.

@@ -24,31 +24,33 @@ from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, baseline_first, recorded_path
-from abtune.ingest.tables import (
+from abtune.ingest.table_columns import (
     FIELDS,
-    FLOPS,
-    LONGEST_CELL,
-    MISSING,
     ONLY_QUOTIENTS,
-    PER_SECOND,
     SHAPES,
-    UNITS,
-    Heading,
     about_summaries,
     check_names,
-    csv_rows,
-    fits,
     have_units,
     is_summary,
     listed_columns,
     no_unit,
-    plainly,
     quotients,
-    read_heading,
-    read_number,
     time_columns,
 )
+from abtune.ingest.tables import csv_rows
 from abtune.ingest.texts import naming, read_text
+from abtune.ingest.units import (
+    FLOPS,
+    LONGEST_CELL,
+    MISSING,
+    PER_SECOND,
+    UNITS,
+    Heading,
+    fits,
+    plainly,
+    read_heading,
+    read_number,
+)
 from abtune.shapes import Shape, parse_shape, shape_values
 from abtune.text import shell_path, shortened, to_number
 

@@ -24,7 +24,7 @@ from abtune.dataset.check import validate
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import IMPORTERS, Importer, importer_named, recognise, run_importer
 from abtune.ingest.sources import Source
-from abtune.ingest.tables import read_weights
+from abtune.ingest.weight_files import read_weights
 
 TABLE = SAMPLES.parents[2] / "data" / "tvm14009-rtx3080.md"
 WIDE = "shape,old (ms),new (ms),speedup\nx,1.5,1.0,1.5x\ny,2,4,0.5\n"

@@ -17,9 +17,9 @@ from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
 from abtune.ingest.published import parse_published
 from abtune.ingest.searches.logs import read_tasks
-from abtune.ingest.tables import UNITS, read_heading
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.timings import read_printed
+from abtune.ingest.units import UNITS, read_heading
 from abtune.text import to_number
 
 PATH = Path("x")

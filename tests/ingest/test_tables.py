@@ -6,8 +6,9 @@ import pytest
 
 from abtune.errors import DatasetError
 from abtune.ingest.published import parse_published
-from abtune.ingest.tables import check_names, fits
+from abtune.ingest.table_columns import check_names
 from abtune.ingest.timings.csv_file import has_times, read_csv
+from abtune.ingest.units import fits
 
 ROWS = (
     ("M=512_N=256_K=640", 8678.46, 10607.37),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.tables import PER_SECOND, UNITS, read_heading, to_seconds, unit_named
+from abtune.ingest.units import PER_SECOND, UNITS, read_heading, to_seconds, unit_named
 from abtune.text import to_number
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import InputError
-from abtune.ingest.tables import read_weights
+from abtune.ingest.weight_files import read_weights
 
 
 @pytest.mark.parametrize(

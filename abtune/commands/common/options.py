@@ -194,7 +194,7 @@ def read_weights_option(value: str | None) -> Weights | None:
     if value is None:
         return None
     from abtune.compare.settings import BUILT_IN, Weights, built_in_weights
-    from abtune.ingest.tables import read_weights
+    from abtune.ingest.weight_files import read_weights
 
     path = Path(value)
     if not path.exists() and (value in BUILT_IN or not (path.suffix or len(path.parts) > 1)):

@@ -22,8 +22,8 @@ from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.tables import all_seconds
 from abtune.ingest.texts import json_lines, naming, read_text, reading, well_formed
+from abtune.ingest.units import all_seconds
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"

@@ -18,8 +18,8 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, fastest, import_searches
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.tables import read_number
 from abtune.ingest.texts import naming, read_text, reading
+from abtune.ingest.units import read_number
 from abtune.text import shortened
 
 # Every repetition has a limit, so that the search takes time linear in the length of a line.

@@ -15,8 +15,8 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.tables import PER_SECOND, to_seconds, unit_named
 from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
+from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
 
 _T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')

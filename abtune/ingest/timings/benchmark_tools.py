@@ -17,9 +17,9 @@ import numpy as np
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.tables import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.ingest.texts import load_bytes, naming, parse_json, read_text, well_formed
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
+from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
 _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')

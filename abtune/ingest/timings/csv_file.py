@@ -11,32 +11,25 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.tables import (
+from abtune.ingest.table_columns import (
     FIELDS,
-    LONGEST_CELL,
-    MISSING,
     NAMES_FIRST,
-    PER_SECOND,
     SHAPES,
     about_summaries,
     check_names,
-    csv_rows,
-    delimiter_of,
-    first_line,
     have_units,
     is_summary,
     lacks_names,
     listed_columns,
     no_unit,
     quotients,
-    read_heading,
     sizes,
     time_columns,
-    to_seconds,
-    unit_named,
 )
+from abtune.ingest.tables import csv_rows, delimiter_of, first_line
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.

@@ -20,7 +20,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
-from abtune.ingest.tables import listed_columns
+from abtune.ingest.table_columns import listed_columns
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, listed, shell_path, shortened, some_of
 

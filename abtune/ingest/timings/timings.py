@@ -18,10 +18,11 @@ from typing import Any
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.tables import FIELDS, PER_SECOND, all_seconds, to_seconds
+from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
 from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
+from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds
 from abtune.text import count, shortened
 
 # How the JSON of hyperfine begins.

@@ -1,0 +1,150 @@
+"""What the columns and lines of a table hold by their names: times, quotients, sizes, statistics, sums."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, unit_named
+from abtune.text import shortened
+
+# What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
+FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
+# The first column of a table with a column for each configuration.
+SHAPES = (
+    *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
+    *("op", "operator", "operation", "function", "query", "test", "case", "problem"),
+)
+# What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
+# below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
+_SUMMARY = re.compile(
+    "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
+    "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
+)
+_BESIDE_STATISTICS = re.compile(
+    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
+    "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
+    "runtimes?|throughput"
+)
+_QUOTIENT = re.compile(
+    r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
+)
+ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
+NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
+# The names of a column of times that needs no --columns.
+_TIME_NAMES = ("time", "latency", "duration")
+
+
+def time_columns(row: Sequence[str]) -> list[int]:
+    """Return which columns are of times by their names: time, time_us, latency (ms)."""
+    times = []
+    for index, cell in enumerate(row):
+        with contextlib.suppress(InputError):
+            if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIME_NAMES:
+                times.append(index)
+    return times
+
+
+def lacks_names(row: Sequence[str]) -> bool:
+    """Return whether a first line holds values, not the names of columns; 0.27 may name a configuration."""
+    numbers = [re.fullmatch(r"[0-9]+\.[0-9]*", cell) for cell in row]
+    names = {cell.casefold() for cell in row} & {*SHAPES, *FIELDS}
+    return any(numbers) and not names and not all(numbers[1:])
+
+
+def may_be_times(cell: str) -> bool:
+    """Return whether a heading may be that of times, by its unit or without one."""
+    try:
+        return bool(read_heading(cell, tuple(PER_SECOND)).name)
+    except InputError:
+        return False
+
+
+def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
+    try:
+        return all(cell.casefold() in FIELDS or bool(read_heading(cell, known).unit) for cell in row)
+    except InputError:
+        return False
+
+
+def quotients(row: Sequence[str]) -> list[bool]:
+    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old, boost (%)."""
+    cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
+    names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
+    sides = [{side.strip() for side in cell.split("/")} for cell in cells]
+    return [
+        _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
+        for cell, both in zip(cells, sides, strict=True)
+    ]
+
+
+@functools.lru_cache(maxsize=4096)  # tables have a label in many lines
+def is_summary(label: str) -> bool:
+    """Return whether a label names means or totals: it has nothing but words of statistics."""
+    words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
+    others = [word for word in words if not _SUMMARY.fullmatch(word)]
+    return len(others) < len(words) and all(
+        unit_named(word) or _BESIDE_STATISTICS.fullmatch(word) for word in others
+    )
+
+
+def about_summaries(labels: Mapping[int, str]) -> Iterator[str]:
+    """Yield that lines of means and totals are left out; ``labels`` has theirs by the number of the line."""
+    if labels:
+        line, label = next(iter(labels.items()))
+        several = f"{len(labels):,} lines left out, the first in line {line}"
+        remedy = "if it is a shape, write more into its label, such as its sizes"
+        what = f"line {line} left out" if len(labels) == 1 else several
+        yield f"{what}: {shortened(label)!r} sums up other lines; {remedy}"
+
+
+def listed_columns(row: Sequence[str]) -> str:
+    """Return the columns of a heading as text, as many as a line can hold."""
+    more = ", ..." if len(row) > 12 else ""
+    return ", ".join(map(shortened, row[:12])) + more
+
+
+# What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
+_NEVER = re.compile(
+    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|counts?|calls|ids?|index|"
+    r"idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
+)
+_SIZE = re.compile(r"(num[ _-])?(heads|threads|channels)|(.+[ _-])?(sizes?|len(gth)?|dims?)|batchsize")
+_EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
+_STATISTIC = re.compile(
+    r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
+    "lo|low|lower|hi|high|upper)"
+)
+
+
+def sizes(names: Iterable[str]) -> set[str]:
+    """Return the names that are sizes of a shape: batch_size, seq_len, two or more of M, N and K."""
+    folded = {name.casefold(): name for name in names}
+    extents = _EXTENTS.intersection(folded)
+    sized = {*filter(_SIZE.fullmatch, folded), *(extents if len(extents) > 1 else ())}
+    return {folded[name] for name in sized}
+
+
+def check_names(configs: Iterable[str]) -> None:
+    """Refuse columns whose names say that they are no configurations."""
+    names = {name.casefold(): name for name in configs}
+    sized = sizes(names)
+    for folded, name in names.items():
+        remedy = "take it out, write it into the labels of the shapes, or rename it if it is a configuration"
+        if _NEVER.fullmatch(folded) or folded in sized:
+            raise DatasetError(f"column {shortened(name)!r} is no configuration by its name; {remedy}")
+        if (match := _STATISTIC.fullmatch(folded)) and match[1] in names:
+            of = f"a statistic of {shortened(names[match[1]])!r} by its name"
+            raise DatasetError(f"column {shortened(name)!r} is {of}; take it out")
+
+
+def no_unit(configs: Sequence[str], known: Iterable[str]) -> InputError:
+    """Return the error for headings without a unit; it names all, because some may be no configurations."""
+    check_names(configs)
+    are = f"nothing says in which unit the numbers of {listed_columns(configs)} are"
+    return InputError(f"{are}; give --unit, one of {', '.join(known)}")

@@ -1,0 +1,165 @@
+"""Units, numbers and headings of tables from elsewhere.
+
+A unit is known exactly or refused: a wrong one turns a gain into a loss.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from abtune.errors import DatasetError, InputError
+from abtune.text import shortened, to_number
+
+# How many of a unit make a second. They are whole numbers, so that a division rounds only once.
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+# Operations per second in a unit.
+FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
+UNITS = (*PER_SECOND, *FLOPS)
+# Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
+_MARKS_FAILURE = 1e9
+# A longer text is no cell of a table that people read, and no number.
+LONGEST_CELL = 4_096
+# What stands in a cell without a number.
+MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+
+# Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
+_TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
+_SPELLED = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    # Kernel Tuner used to write miliseconds.
+    **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds", "miliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
+    **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
+}
+# A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
+# part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
+_PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
+_MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
+# Words that say that a column holds something else than one measured value in a known unit: other units,
+# rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
+# needs --unit.
+_OTHER = re.compile(
+    "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
+    "goodput|rates?|speed|bandwidth|bw|[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"
+    "imgs?|samples?|frames?|req(uest)?s?|query|queries|[kmgt]i?b(ps|s)?|bps|per|(geo)?mean|median|average|avg|"
+    "std(dev)?|stdev|variance|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
+    "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
+)
+# More of them, in a heading without any unit.
+_GRADE = re.compile("perf(ormance)?|scores?")
+# What is counted in each second if it stands before _s. A step_s is rather the time of a step.
+_COUNTED = re.compile(
+    "batches|bytes|calls|cells?|docs?|edges|elem(ent)?s?|epochs|evals?|events?|examples?|files|games|hashes|"
+    "inf(er(ence)?s?)?|inputs?|items?|jobs|kernels|launches|lookups|messages?|msgs?|nodes|objects?|outputs?|"
+    "packets?|pages|particles?|pixels?|pkts?|points|pts|prompts?|rays?|reads|records?|rows?|runs|sentences?|"
+    "seq(uence)?s?|steps|tasks|transactions?|tuples?|txns?|updates|videos?|words?|writes"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What the heading of a column says."""
+
+    name: str  # without its unit
+    unit: str  # one of :data:`UNITS`, ``%``, or empty if the heading names no unit
+
+
+def unit_named(text: str) -> str:
+    """Return the unit that a text names exactly; empty for any other text."""
+    return _TIMES.get(text) or _SPELLED.get(text.casefold(), "")
+
+
+def read_heading(cell: str, known: Sequence[str]) -> Heading:
+    """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
+    if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
+        return Heading(name="time", unit=unit_named(cell))
+    name, unit = _split(cell)
+    words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
+    # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
+    plain = all(
+        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
+    )
+    fits = unit in known if unit else plain
+    is_other = any(
+        _OTHER.fullmatch(word) or unit_named(word) or (not unit and _GRADE.fullmatch(word)) for word in words
+    )
+    is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))
+    if not any(words) or not fits or is_other or is_rate:
+        units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
+        rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
+        remedy = "if its numbers have such a unit, write that so, or name no unit and give --unit"
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
+    return Heading(name=name, unit=unit)
+
+
+def _split(cell: str) -> tuple[str, str]:
+    """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
+    for opening, closing in ("()", "[]"):
+        if cell.endswith(closing):
+            name, _, unit = cell[:-1].rpartition(opening)
+            unit = unit.strip()
+            known = unit if unit == "%" else unit_named(unit)
+            return (name.strip(), known) if known else ("", "")
+    name, _, suffix = cell.rpartition("_")
+    unit = unit_named(suffix) if name else ""
+    return (name, unit) if unit else (cell, "")
+
+
+def read_number(text: str, remedy: str = "") -> float:
+    """Return the number that a text writes in decimal digits; else raise an error that ends in ``remedy``."""
+    try:
+        return to_number(text)
+    except ValueError:
+        raise DatasetError(f"{shortened(text)!r} is not a number{remedy}") from None
+
+
+def has_unit(cell: str) -> bool:
+    """Return whether a cell holds a number with its unit, such as 1.5 ms."""
+    return cell[:1].isdigit() and bool(unit_named(cell.lstrip("0123456789., ")))
+
+
+def plainly(cell: str) -> str:
+    """Return how to write the number of a cell that holds something else, too."""
+    if has_unit(cell):
+        return "write the unit into the heading, such as time (ms), and the number alone"
+    if cell.endswith(("%", "x", "X", "\u00d7")):
+        return "a column of boosts is called boost (%)"
+    if "\u00b1" in cell or "+-" in cell or "+/-" in cell:
+        return "write the number alone, without its error"
+    return "write digits and a decimal point alone, such as 1234.5"
+
+
+def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
+    """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
+    try:
+        number = value if isinstance(value, float) else to_number(str(value))
+    except ValueError:
+        remedy = plainly(str(value)) if set(str(value)) & set(",0123456789") else failed
+        raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
+    seconds = number / PER_SECOND[unit]
+    if not 1e-30 <= seconds < math.inf:
+        raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")
+    if seconds >= _MARKS_FAILURE:
+        raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
+    return seconds
+
+
+def all_seconds(values: Any, unit: str, where: str) -> tuple[float, ...]:
+    """Return a list of times, such as JSON has, in seconds."""
+    if not isinstance(values, list) or not values:
+        raise DatasetError(f"{where}: is not a list of times")
+    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
+
+
+def fits(printed: str, value: float) -> bool:
+    """Return whether a number is printed as a value rounded to the printed digits."""
+    stated, exponent = to_number(printed), Decimal(printed.strip()).as_tuple().exponent
+    # Half a unit of the last printed digit. The cap keeps the power a float, whatever exponent is printed.
+    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
+    return abs(stated - value) <= half + 1e-12 * (100 + abs(value))  # NaN is not
