@@ -95,9 +95,16 @@ def between(line: str, start: int, stop: int) -> str:
     return set_cell_size(rest, stop - start)
 
 
+def below_heading(table: str, fit: Fit) -> list[str]:
+    """Return the lines below a heading; its last line has the name of the labels."""
+    lines = table.splitlines()
+    heading = next(number for number, line in enumerate(lines) if between(line, 0, fit.label_width).strip())
+    return lines[heading + 1 :]
+
+
 def shown_labels(table: str, fit: Fit) -> str:
     """Put together the first column, without the prose that stands below rows."""
-    lines = [line for line in table.splitlines()[1:] if not line.startswith("    ")]
+    lines = [line for line in below_heading(table, fit) if not line.startswith("    ")]
     return squeezed("".join(between(line, 0, fit.label_width) for line in lines))
 
 
@@ -105,7 +112,7 @@ def shown_column(table: str, fit: Fit, place: int) -> str:
     """Put together a column of a table."""
     before = [width for position, width in fit.widths.items() if position < place]
     start = fit.label_width + sum(GAP + width for width in before) + GAP
-    lines = table.splitlines()[1:]
+    lines = below_heading(table, fit)
     return squeezed("".join(between(line, start, start + fit.widths[place]) for line in lines))
 
 

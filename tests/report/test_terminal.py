@@ -22,6 +22,7 @@ import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.formats import terminal
 from abtune.report.formats.terminal_table import mark
+from abtune.report.page import Grid, column
 from abtune.report.summary import View, analysis_report, analysis_section
 from abtune.sections.same_schedule.same_schedule_page import same_schedule_page
 
@@ -60,6 +61,20 @@ def text_for(stream: io.StringIO) -> str:
 def test_layout(width: int) -> None:
     """The report is laid out as its golden file shows."""
     assert_golden(f"report-{width}.txt", render(typical_analysis(), width))
+
+
+def test_long_names_above_boosts_break_where_the_table_has_no_room() -> None:
+    """A history of two nights with long names fits into 60 characters, and into 120 without a break."""
+    names = ("nightly-2026-11-20-h100-winners", "nightly-2026-11-21-h100-winners")
+    table = Grid(
+        stub="shape",
+        labels=("M=512_N=256_K=640",),
+        columns=(*(column(name, ["+10.6"]) for name in names), column("change %", ["-0.1"])),
+    )
+    narrow, wide = printed((table,), 60).splitlines(), printed((table,), 120).splitlines()
+    assert max(map(len, narrow)) <= 60
+    assert all(piece in " ".join(narrow) for piece in ("nightly-", "2026-11-", "20-h100-", "winners"))
+    assert all(name in wide[0] for name in names)
 
 
 def test_many_shapes_left_out_are_counted() -> None:

@@ -37,6 +37,7 @@ _IMPORTANT = 2  # optional columns that matter more than labels in one line
 # The widths that prose beside a row gets at least, the preferred one first, and at most.
 _LEAST_PROSE, _MOST_PROSE = (50, 30), 70
 _NARROWEST_DRAWING, _WIDEST_DRAWING = 15, 24
+_NARROWEST_NAME = 8  # of a dataset above its boosts
 _NARROW = 80  # in a narrower console, further footnotes of a word stand below the first
 _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
@@ -125,12 +126,14 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     columns = _widest(grids, console, None)
     narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
+    # Headings that are names, as those of datasets, break if some column or the labels lack room.
+    breaks = _left(console.width, (column.width for column in narrow)) < _PREFERRED
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
     whole = max(map(width_of_one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
-        asked = [_room(column, least, console) for column in narrow]
+        asked = [_room(column, least, console, breaks=breaks) for column in narrow]
         if drawn:
             position = grids[0].columns.index(drawn)
             narrower = asked[position] - max(whole - _left_by_important(narrow, asked, console.width), 0)
@@ -205,11 +208,14 @@ def _left(width: int, columns: Iterable[int]) -> int:
     return width - sum(GAP + column for column in columns)
 
 
-def _room(column: _Texts, least_prose: int, console: Console) -> int:
-    """Return the width that a column asks for; names may break, and so may prose."""
+def _room(column: _Texts, least_prose: int, console: Console, *, breaks: bool) -> int:
+    """Return the width that a column asks for; names may break, and so may prose, and headings if told."""
     if column.kind == "word":
         texts = {column.heading, *(cell.plain for cell in column.cells)}
         return max(_least_width(text, max(NARROWEST, console.width // 3)) for text in texts)
+    if column.kind == "number" and breaks and " " not in column.heading:
+        cells = max((cell_len(cell.plain) for cell in column.cells), default=0)
+        return max(cells, _least_width(column.heading, max(_NARROWEST_NAME, cells)))
     return min(column.width, least_prose) if column.kind == "text" else column.width
 
 
@@ -256,7 +262,8 @@ def _new_table(stub: str, columns: Sequence[_Texts], fit: Fit) -> Table:
     for index, width in fit.widths.items():
         column = columns[index]
         justify: Literal["left", "right"] = "right" if column.kind == "number" else "left"
-        table.add_column(Text(column.heading), width=width, no_wrap=True, justify=justify)
+        heading = "\n".join(wrap(column.heading, width)) if column.kind == "number" else column.heading
+        table.add_column(Text(heading), width=width, no_wrap=True, justify=justify)
     # A console that is too narrow even for this table gets longer lines, not fewer digits.
     table.width = fit.label_width + sum(GAP + width for width in fit.widths.values())
     return table
