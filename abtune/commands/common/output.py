@@ -187,13 +187,13 @@ class Log:
     def advance(self, steps: int) -> None:
         """Count steps done."""
         self._done, now = self._done + steps, time.monotonic()
-        # All searches propose before the first of them has a trial, so the speed counts from there.
+        # All searches propose before one has a trial, so the speed counts from there, a minute or more.
         self._first = self._first or (now, self._done)
         if now - self._said < 60:
             return
         self._said, (began, before) = now, self._first
         words = [f"{self._phase}: {self._done:,} of {self._total:,}"]
-        if self._total > self._done > before:
+        if self._total > self._done > before and now - began >= 60:
             seconds = (self._total - self._done) * (now - began) / (self._done - before)
             words.append(f"about {span(seconds)} left")
         print("; ".join(filter(None, [*words, self._news])), file=self._stream, flush=True)
