@@ -28,7 +28,7 @@ def best(values: np.ndarray, k: int) -> float:
 
 def pseudo_values(values: np.ndarray, k: int) -> list[float]:
     n, whole = len(values), best(values, k)
-    return [n * whole - (n - 1) * best(np.delete(values, at), k) for at in range(n)]
+    return [n * whole - (n - 1) * best(np.delete(values, left_out), k) for left_out in range(n)]
 
 
 @pytest.mark.parametrize("estimand", [TWO, THREE])
@@ -38,9 +38,9 @@ def test_interval_and_test_are_those_of_the_jackknife(estimand: Estimand) -> Non
     analysis = abtune.analyze(dataset, estimand=estimand.value)
     for row, times in zip(analysis.comparisons, dataset["latency"].values[..., 0, 0], strict=True):
         sides = [pseudo_values(np.log(side[~np.isnan(side)]), estimand.searches) for side in times]
-        found = stats.ttest_ind(*sides, equal_var=False)
-        assert [row.boost_low, row.boost_high] == pytest.approx(np.expm1(found.confidence_interval(0.95)))
-        assert found.pvalue * (1 - 1e-9) <= row.p_welch <= row.p <= row.p_adjusted
+        oracle = stats.ttest_ind(*sides, equal_var=False)
+        assert [row.boost_low, row.boost_high] == pytest.approx(np.expm1(oracle.confidence_interval(0.95)))
+        assert oracle.pvalue * (1 - 1e-9) <= row.p_welch <= row.p <= row.p_adjusted
 
 
 def test_shapes_with_too_few_seeds_have_no_verdict() -> None:
@@ -48,16 +48,16 @@ def test_shapes_with_too_few_seeds_have_no_verdict() -> None:
     dataset = make_sweep([0.2, 0.0, 0.1], n=10, noise=0.05)
     without = abtune.analyze(dataset.isel(shape=slice(2)), estimand=THREE.value)
     dataset["latency"][2, 1, 7:] = np.nan
-    found = abtune.analyze(dataset, estimand=THREE.value)
-    few = found.comparisons[2]
+    analysis = abtune.analyze(dataset, estimand=THREE.value)
+    few = analysis.comparisons[2]
     assert few.verdict is Verdict.INVALID
     assert few.reason == "best-of:3 takes 10 seeds of async, which has 7."
     assert math.isnan(few.boost)
     assert math.isnan(few.boost_low)
-    assert found.overall.unmatched == (few.shape,)
-    assert found.overall.these_shapes == without.overall.these_shapes
-    assert found.worst is None
-    assert [row.p for row in found.comparisons[:2]] == [row.p for row in without.comparisons]
+    assert analysis.overall.unmatched == (few.shape,)
+    assert analysis.overall.these_shapes == without.overall.these_shapes
+    assert analysis.worst is None
+    assert [row.p for row in analysis.comparisons[:2]] == [row.p for row in without.comparisons]
 
 
 def test_shapes_without_a_verdict_do_not_count_in_the_correction() -> None:
@@ -151,8 +151,8 @@ def test_a_pool_knows_its_expected_best(width: float) -> None:
 
 def test_calibration_takes_the_best() -> None:
     dataset = make_sweep([0.0, 0.0, 0.1], n=10, noise=0.05)
-    found = abtune.calibrate(dataset, estimand=TWO.value, boosts=(0.3,), replications=40)
-    assert all(row.coverage > 0.8 and row.power[0] > 0.8 for row in found.simulated)
+    calibration = abtune.calibrate(dataset, estimand=TWO.value, boosts=(0.3,), replications=40)
+    assert all(row.coverage > 0.8 and row.power[0] > 0.8 for row in calibration.simulated)
     with pytest.raises(InputError, match="no shape has 10 seeds per configuration"):
         abtune.calibrate(dataset.isel(seed=slice(9)), estimand=TWO.value, boosts=(), replications=10)
 

@@ -24,8 +24,8 @@ def test_times_of_a_search_are_called_that() -> None:
 
 def test_the_optimism_of_times_that_picked_winners_is_unknown() -> None:
     """The search's time held against itself is no optimism of zero."""
-    found = dataset(latency_source="search").assign(search_latency=(("shape", "config", "seed"), TIMES))
-    noise = describe_noise(abtune.analyze(found))
+    searched = dataset(latency_source="search").assign(search_latency=(("shape", "config", "seed"), TIMES))
+    noise = describe_noise(abtune.analyze(searched))
     assert all(np.isnan(row.optimism) for row in (*noise.pooled, *noise.by_shape))
     assert any("how optimistic their times are is not known" in note for note in noise.caveats)
 

@@ -115,12 +115,12 @@ def test_shapes_with_a_better_verdict_count_as_not_slower(design: str) -> None:
 def test_kinds_of_workload_have_their_own_claims() -> None:
     dataset = make_sweep([0.3, 0.3, 0.0, 0.0], n=8, noise=0.03)
     dataset["workload"][:] = ["conv", "conv", "gemm", "gemm"]
-    found = {
+    counts = {
         claim.workload: (claim.at_least, claim.of)
         for claim in abtune.analyze(dataset).claims
         if claim.claim == "faster"
     }
-    assert found == {None: (2, 4), "conv": (2, 2), "gemm": (0, 2)}
+    assert counts == {None: (2, 4), "conv": (2, 2), "gemm": (0, 2)}
 
 
 def test_a_kind_of_one_shape_has_no_claims() -> None:
@@ -155,21 +155,21 @@ def test_not_slower_follows_the_tolerance() -> None:
 def test_shapes_that_all_pass_by_themselves_are_not_slower() -> None:
     """Where no shape loses more than the tolerance, each has the verdict; some corrected bounds miss it."""
     dataset = make_sweep([0.0] * 6, n=8, noise=0.05, seed=2)
-    found = abtune.analyze(dataset, tolerance=0.07)
-    assert found.worst is not None
-    assert found.worst.boost_low == pytest.approx(-0.0688, abs=1e-4)
-    assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
-    assert claimed(found, "not slower", 0.07) == 6
-    bound = bound_percent(found.worst.boost_low)
+    analysis = abtune.analyze(dataset, tolerance=0.07)
+    assert analysis.worst is not None
+    assert analysis.worst.boost_low == pytest.approx(-0.0688, abs=1e-4)
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
+    assert claimed(analysis, "not slower", 0.07) == 6
+    bound = bound_percent(analysis.worst.boost_low)
     stricter = abtune.analyze(dataset, tolerance=0.067).comparisons
     missed = {row.shape for row in stricter if row.verdict is Verdict.INCONCLUSIVE}
     assert missed
     # The column agrees with the sentence about all shapes, whatever the tolerance.
-    assert all(row.boost_at_least >= found.worst.boost_low for row in (*found.comparisons, *stricter))
-    for row in found.comparisons:
+    assert all(row.boost_at_least >= analysis.worst.boost_low for row in (*analysis.comparisons, *stricter))
+    for row in analysis.comparisons:
         if row.shape not in missed:
             continue
-        assert row.boost_at_least == found.worst.boost_low
+        assert row.boost_at_least == analysis.worst.boost_low
         assert row.reason.startswith(f"No shape is slower by more than {bound[1:]}. Whether it is faster ")
         assert row.gates[-1].found == f"every shape at least {bound}"
     dataset["run_status"][0, 0, 1:] = RunStatus.FAILED  # so that no bound holds for every shape
@@ -354,7 +354,9 @@ def test_a_skewed_side_is_said(baseline: bool, candidate: bool, said: str) -> No
         for skewed in (baseline, candidate)
     ]
     seconds = np.exp(np.stack(sides, axis=1) - 8)[..., np.newaxis, np.newaxis]
-    dataset = abtune.make_dataset(seconds, shapes=[f"s{at}" for at in range(29)], configs=["old", "new"])
+    dataset = abtune.make_dataset(
+        seconds, shapes=[f"s{number}" for number in range(29)], configs=["old", "new"]
+    )
     notes = [note for note in abtune.analyze(dataset).caveats if "skewed" in note]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)

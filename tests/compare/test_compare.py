@@ -59,7 +59,7 @@ def test_replaced_settings_name_two_configurations(candidate: str, said: str) ->
 def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
     """The first is the baseline; naming one side leaves the other to the first that remains."""
     dataset = make_dataset(np.ones((1, 3, 2)), shapes=["s"], configs=["a", "b", "c"])
-    pairs = {(found.baseline, found.candidate) for found in [abtune.analyze(dataset)]}
+    pairs = {(analysis.baseline, analysis.candidate) for analysis in [abtune.analyze(dataset)]}
     assert pairs == {("a", "b")}
     assert abtune.analyze(dataset, candidate="a").baseline == "b"
     assert abtune.analyze(dataset, baseline="b").candidate == "a"
@@ -117,8 +117,8 @@ def test_units_do_not_matter(factor: float) -> None:
     """Microseconds or minutes: the same report."""
     dataset = make_sweep([0.1, 0.0], n=6, rounds=2, timing_noise=0.001)
     scaled = dataset.assign(latency=(dataset["latency"] * factor).assign_attrs(dataset["latency"].attrs))
-    found = abtune.analyze(scaled)
-    np.testing.assert_allclose(numbers(found), numbers(abtune.analyze(dataset)), rtol=1e-6, atol=1e-9)
+    analysis = abtune.analyze(scaled)
+    np.testing.assert_allclose(numbers(analysis), numbers(abtune.analyze(dataset)), rtol=1e-6, atol=1e-9)
 
 
 def test_the_order_of_shapes_and_seeds_is_irrelevant() -> None:
@@ -161,10 +161,10 @@ def test_the_published_table_is_reproduced() -> None:
     np.testing.assert_allclose(boosts, latency[:, 0] / latency[:, 1] - 1, rtol=1e-14)
     assert {row.verdict for row in analysis.comparisons} == {Verdict.INVALID}
     assert {row.reason for row in analysis.comparisons} == {"One run per configuration supports no verdict."}
-    found = analysis.overall.shapes_like_these
-    shown = [f"{100 * part:.1f}" for part in (found.boost, found.boost_low, found.boost_high)]
+    aggregate = analysis.overall.shapes_like_these
+    shown = [f"{100 * boost:.1f}" for boost in (aggregate.boost, aggregate.boost_low, aggregate.boost_high)]
     assert shown == ["11.8", "7.7", "16.1"]
-    assert found.boost == pytest.approx(0.118478, abs=1e-6)
+    assert aggregate.boost == pytest.approx(0.118478, abs=1e-6)
 
 
 def with_status(dataset: xr.Dataset, side: int, **runs: int) -> xr.Dataset:
@@ -248,9 +248,9 @@ def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:
 def test_few_seeds_against_many_are_mentioned(n: int, m: int, said: str) -> None:
     """Few seeds do not tell how their side scatters, and equal numbers would not need it."""
     notes = abtune.analyze(make_sweep([0.1, 0.0], n=n, m=m)).caveats
-    found = [note for note in notes if note.startswith("In 2 shapes one configuration has")]
-    assert len(found) == bool(said)
-    assert said in "".join(found)
+    warnings = [note for note in notes if note.startswith("In 2 shapes one configuration has")]
+    assert len(warnings) == bool(said)
+    assert said in "".join(warnings)
 
 
 def test_rare_failures_are_mentioned_until_they_would_show() -> None:
@@ -312,7 +312,7 @@ def test_a_coarse_timer_widens_what_rests_on_it() -> None:
     assert kinds >= {Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT}
     assert [row.verdict for row in fine.comparisons] == [row.verdict for row in exact.comparisons]
     # Every interval is wider, that of all shapes together, too; counts of shapes are smaller.
-    wide, narrow = (found.overall.these_shapes for found in (coarse, fine))
+    wide, narrow = (analysis.overall.these_shapes for analysis in (coarse, fine))
     assert wide.boost_high - wide.boost_low > narrow.boost_high - narrow.boost_low + 0.04
     for claim, other in zip(coarse.claims, fine.claims, strict=True):
         assert claim.at_least <= other.at_least

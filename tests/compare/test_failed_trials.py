@@ -33,10 +33,10 @@ def test_trials_are_counted_by_what_became_of_them() -> None:
         TrialStatus.TIMED_OUT,
         TrialStatus.NOT_RUN,
     ]
-    found = count_trials(with_trials(np.array([kinds, kinds])), "async")
-    assert found is not None
-    assert found.by_status == {"ok": 20, "build_failed": 0, "run_failed": 10, "timed_out": 10}
-    assert (found.tried, found.lost_share) == (40, 0.5)
+    counts = count_trials(with_trials(np.array([kinds, kinds])), "async")
+    assert counts is not None
+    assert counts.by_status == {"ok": 20, "build_failed": 0, "run_failed": 10, "timed_out": 10}
+    assert (counts.tried, counts.lost_share) == (40, 0.5)
 
 
 def test_unequal_losses_are_said_once() -> None:

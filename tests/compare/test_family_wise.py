@@ -80,13 +80,13 @@ def test_any_false_statement_is_rare_under_every_choice(options: dict, fields: d
 def test_a_screen_keeps_its_share_of_false_claims() -> None:
     """With Benjamini-Hochberg about one claim in twenty is false, and more is found."""
     boosts = np.repeat([0.0, 0.05], [20, 9])
-    shares, found = [], {"bh": 0, "holm": 0}
+    shares, discoveries = [], {"bh": 0, "holm": 0}
     for seed in range(15):
-        for correction in found:
+        for correction in discoveries:
             rows = abtune.analyze(make_sweep(boosts, seed=seed, n=7), correction=correction).comparisons
             claims = [row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in rows]
-            found[correction] += sum(claims[20:])
+            discoveries[correction] += sum(claims[20:])
             if correction == "bh":
                 shares.append(sum(claims[:20]) / max(sum(claims), 1))
     assert np.mean(shares) <= 0.05 + 3 * np.std(shares) / math.sqrt(len(shares))
-    assert found["bh"] > found["holm"]
+    assert discoveries["bh"] > discoveries["holm"]

@@ -20,11 +20,11 @@ def test_the_floor_of_the_measurement_counts(unit: float) -> None:
     floor = np.tile([0.02, 0.02], (4, 1))
     settings = Settings(baseline="a", candidate="b", correction="max-t")
     samples = TwoSample(*logs, floor)
-    found = run_tests(samples, settings, rng)
+    tests = run_tests(samples, settings, rng)
     times = [side + np.log(unit) for side in logs]
-    np.testing.assert_allclose(found.p_adjusted, max_t(TwoSample(*times, floor), rng=rng))
+    np.testing.assert_allclose(tests.p_adjusted, max_t(TwoSample(*times, floor), rng=rng))
     without = max_t(TwoSample.without_floor(*times), rng=rng)
-    assert not np.allclose(found.p_adjusted, without)
+    assert not np.allclose(tests.p_adjusted, without)
 
 
 def test_random_splits_do_not_adjust_below_p() -> None:

@@ -24,9 +24,9 @@ def test_complete_blocks_give_welch_on_the_seeds_aggregates() -> None:
     dataset = make_sweep([0.1, 0.0, 0.03], n=8, seed=1)
     aggregates = np.log(dataset["latency"].values[..., 0, 0]).mean(axis=0)
     oracle = stats.ttest_ind(*aggregates, equal_var=False).confidence_interval(0.95)
-    found = overall(dataset).these_shapes
-    assert math.log1p(found.boost) == pytest.approx(np.subtract(*aggregates.mean(axis=1)))
-    np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+    estimate = overall(dataset).these_shapes
+    assert math.log1p(estimate.boost) == pytest.approx(np.subtract(*aggregates.mean(axis=1)))
+    np.testing.assert_allclose(np.log1p([estimate.boost_low, estimate.boost_high]), [oracle.low, oracle.high])
 
 
 def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
@@ -34,8 +34,10 @@ def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
     analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.03, -0.05], n=1))
     logs = np.log1p([row.boost for row in analysis.comparisons])
     oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
-    found = analysis.overall.shapes_like_these
-    np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+    aggregate = analysis.overall.shapes_like_these
+    np.testing.assert_allclose(
+        np.log1p([aggregate.boost_low, aggregate.boost_high]), [oracle.low, oracle.high]
+    )
 
 
 def test_shapes_like_these_are_never_better_known_than_these() -> None:
@@ -44,9 +46,9 @@ def test_shapes_like_these_are_never_better_known_than_these() -> None:
     latency = np.log(dataset["latency"].values)
     latency -= latency.mean(axis=2, keepdims=True)
     dataset["latency"].values[:] = np.exp(latency)
-    found = overall(dataset)
-    assert found.shapes_like_these.boost_low == found.these_shapes.boost_low < -0.05
-    assert found.shapes_like_these.boost_high == found.these_shapes.boost_high
+    summary = overall(dataset)
+    assert summary.shapes_like_these.boost_low == summary.these_shapes.boost_low < -0.05
+    assert summary.shapes_like_these.boost_high == summary.these_shapes.boost_high
 
 
 def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
@@ -54,8 +56,8 @@ def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
     rng, covered = np.random.default_rng(3), 0
     for _ in range(100):
         log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.03, (1, 2, 5))
-        found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
-        covered += found.shapes_like_these.boost_low <= 0 <= found.shapes_like_these.boost_high
+        summary = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+        covered += summary.shapes_like_these.boost_low <= 0 <= summary.shapes_like_these.boost_high
     assert covered / 100 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100)
 
 
@@ -64,14 +66,14 @@ def test_both_errors_of_shapes_like_these_add_up() -> None:
     rng = np.random.default_rng(4)
     log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.05, (1, 2, 5))
     log[:, 0] += rng.normal(0, 0.1, (6, 1))
-    found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+    summary = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
     logs = (log[:, 0] - log[:, 1]).mean(axis=1)
     covariance = sum(np.cov(log[:, side])[~np.eye(6, dtype=bool)].mean() / 5 for side in (0, 1))
     parts = logs.var(ddof=1) / 6, covariance
     assert min(parts) > 1e-4
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 4)
     half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts))
-    like, mean = found.shapes_like_these, logs.mean()
+    like, mean = summary.shapes_like_these, logs.mean()
     np.testing.assert_allclose(np.log1p([like.boost_low, like.boost_high]), [mean - half, mean + half])
 
 
@@ -79,10 +81,10 @@ def test_unmatched_shapes_are_listed_and_left_out() -> None:
     """A shape that one side lacks does not enter the geometric mean (google/benchmark lets it)."""
     dataset = make_sweep([0.1, 5.0, 0.1], n=4, noise=1e-6)
     dataset["latency"][1, 1] = NAN
-    found = overall(dataset)
-    assert found.unmatched == ("shape1",)
-    assert found.these_shapes.shapes == found.shapes_like_these.shapes == 2
-    assert found.these_shapes.boost == pytest.approx(0.1, abs=1e-4)
+    summary = overall(dataset)
+    assert summary.unmatched == ("shape1",)
+    assert summary.these_shapes.shapes == summary.shapes_like_these.shapes == 2
+    assert summary.these_shapes.boost == pytest.approx(0.1, abs=1e-4)
 
 
 def test_single_runs_have_no_error_from_seeds() -> None:
@@ -140,22 +142,22 @@ def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation:
 
 def test_leaving_one_out_shows_the_shape_that_carries_the_mean() -> None:
     """The mean without each shape is lowest without the best one and highest without the worst."""
-    found = overall(make_sweep([0.1, 0.5, 0.0], n=4, noise=1e-9)).leave_one_out
-    assert found is not None
-    assert (found.low.shape, found.high.shape) == ("shape1", "shape2")
-    assert 1 + found.low.boost == pytest.approx(math.sqrt(1.1 * 1.0))
-    assert 1 + found.high.boost == pytest.approx(math.sqrt(1.1 * 1.5))
+    extremes = overall(make_sweep([0.1, 0.5, 0.0], n=4, noise=1e-9)).leave_one_out
+    assert extremes is not None
+    assert (extremes.low.shape, extremes.high.shape) == ("shape1", "shape2")
+    assert 1 + extremes.low.boost == pytest.approx(math.sqrt(1.1 * 1.0))
+    assert 1 + extremes.high.boost == pytest.approx(math.sqrt(1.1 * 1.5))
     assert overall(make_sweep([0.1], n=4)).leave_one_out is None
 
 
 def test_the_chance_to_win_is_mann_whitneys() -> None:
     """The probability of improvement is U over the product of the sizes, averaged over the shapes."""
     dataset = make_sweep([0.02, 0.01, 0.0], n=7, m=5, noise=0.03)
-    found = overall(dataset).improvement
+    improvement = overall(dataset).improvement
     sides = [[side[~np.isnan(side)] for side in shape] for shape in dataset["latency"].values[..., 0, 0]]
     shares = [stats.mannwhitneyu(one, two).statistic / 35 for one, two in sides]
-    assert found.probability == pytest.approx(np.mean(shares))
-    assert found.low < found.probability < found.high
+    assert improvement.probability == pytest.approx(np.mean(shares))
+    assert improvement.low < improvement.probability < improvement.high
 
 
 def test_swapping_the_sides_turns_the_chance_to_win_round() -> None:
@@ -176,16 +178,16 @@ def test_the_interval_of_the_chance_to_win_covers() -> None:
     for _ in range(reports):
         log = rng.normal(0, 0.05, (4, 2, 10)) - 0.03 * np.array([0, 1])[:, None]
         dataset = abtune.make_dataset(np.exp(log), shapes=list("abcd"), configs=["a", "b"])
-        found = overall(dataset).improvement
-        covered += found.low <= truth <= found.high
+        improvement = overall(dataset).improvement
+        covered += improvement.low <= truth <= improvement.high
     assert covered / reports == pytest.approx(0.95, abs=0.045)
 
 
 def test_sides_that_never_overlap_have_no_interval_of_the_chance() -> None:
     """Ten wins of ten do not say how rarely the candidate would lose."""
-    found = overall(make_sweep([0.5, 0.5], n=5, noise=1e-6)).improvement
-    assert found.probability == 1
-    assert math.isnan(found.low)
+    improvement = overall(make_sweep([0.5, 0.5], n=5, noise=1e-6)).improvement
+    assert improvement.probability == 1
+    assert math.isnan(improvement.low)
 
 
 def test_shapes_that_differ_are_heterogeneous() -> None:
@@ -200,19 +202,19 @@ def test_shapes_that_differ_are_heterogeneous() -> None:
 
 def test_the_chance_to_win_is_uncertain_where_sides_do_not_overlap() -> None:
     """A shape that is faster in all pairs and one that is slower leave more than a point."""
-    found = overall(make_sweep([0.5, -0.4], n=10, noise=0.01)).improvement
-    assert found.probability == 0.5
-    assert found.low < 0.48
-    assert found.high > 0.52
+    improvement = overall(make_sweep([0.5, -0.4], n=10, noise=0.01)).improvement
+    assert improvement.probability == 0.5
+    assert improvement.low < 0.48
+    assert improvement.high > 0.52
 
 
 def test_the_error_of_measurement_is_in_the_mean_over_shapes() -> None:
     """Where seeds agree and rounds do not, the interval over the shapes is not a point."""
     rounds = np.array([0.98, 1.0, 1.02])[:, np.newaxis]
     dataset = abtune.make_dataset(np.ones((2, 2, 5, 3, 1)) * rounds, shapes=["a", "b"], configs=["x", "y"])
-    found = overall(dataset).these_shapes
-    assert found.boost_low < -0.005
-    assert found.boost_high > 0.005
+    aggregate = overall(dataset).these_shapes
+    assert aggregate.boost_low < -0.005
+    assert aggregate.boost_high > 0.005
 
 
 def test_each_kind_has_the_boost_of_its_shapes_alone() -> None:
@@ -220,10 +222,10 @@ def test_each_kind_has_the_boost_of_its_shapes_alone() -> None:
     dataset = make_sweep([0.1, 0.2, 0.15, 0.0, -0.05, 0.02, 0.3, 0.2], n=8, noise=0.05)
     kinds = ["conv"] * 3 + ["gemm"] * 3 + ["rare"] * 2
     assert overall(dataset).by_kind == ()
-    found = overall(dataset.assign(workload=("shape", kinds))).by_kind
-    assert [kind.workload for kind in found] == ["conv", "gemm"]
-    for kind, part in zip(found, (slice(0, 3), slice(3, 6)), strict=True):
-        alone = overall(dataset.isel(shape=part)).shapes_like_these
+    by_kind = overall(dataset.assign(workload=("shape", kinds))).by_kind
+    assert [kind.workload for kind in by_kind] == ["conv", "gemm"]
+    for kind, rows in zip(by_kind, (slice(0, 3), slice(3, 6)), strict=True):
+        alone = overall(dataset.isel(shape=rows)).shapes_like_these
         assert kind.shapes_like_these == alone
 
 
@@ -233,7 +235,7 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
     dataset = dataset.assign(workload=("shape", ["gemm"] * 3 + [""] * 3))
     analysis = abtune.analyze(dataset)
     pages = analysis_section(analysis).page, overall_page(analysis)
-    labels = [label for page in pages for part in page if isinstance(part, Grid) for label in part.labels]
+    labels = [label for page in pages for block in page if isinstance(block, Grid) for label in block.labels]
     assert labels.count("other unnamed shapes") == 2
     single = abtune.analyze(dataset.isel(seed=[0]))
     assert " and unnamed shapes " in single.sentence
@@ -245,7 +247,7 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
 def test_the_page_answers_whether_the_boosts_differ(boosts: list[float], words: str) -> None:
     """Beside Q and its p-value stands what they mean."""
     page = overall_page(abtune.analyze(make_sweep(boosts, noise=0.02)))
-    items = [item for part in page if isinstance(part, Bullets) for item in part.items]
+    items = [item for block in page if isinstance(block, Bullets) for item in block.items]
     assert any(item.startswith(f"The boosts of the shapes {words}") for item in items)
 
 

@@ -72,9 +72,9 @@ def test_the_numbers_are_those_of_pairs() -> None:
         assert row.boost == pytest.approx(other.boost)
         assert row.boost_high - row.boost_low < 0.5 * (other.boost_high - other.boost_low)
         assert row.detectable < 0.5 * other.detectable
-    found = [row.verdict for row in rows]
-    assert found[0] is Verdict.IMPROVED
-    assert found[2] is Verdict.REGRESSED
+    verdicts = [row.verdict for row in rows]
+    assert verdicts[0] is Verdict.IMPROVED
+    assert verdicts[2] is Verdict.REGRESSED
     assert {row.n_baseline for row in rows} == {row.n_candidate for row in rows} == {12}
 
 
@@ -100,29 +100,31 @@ def test_best_of_is_the_jackknife_over_pairs() -> None:
     """Leaving out a pair leaves out both of its runs."""
     log = logs(boosts=(0.1,), n=10)
 
-    def best_of_two(part: np.ndarray) -> float:
-        both = [np.mean([min(pair) for pair in itertools.combinations(side, 2)]) for side in part[0]]
+    def best_of_two(values: np.ndarray) -> float:
+        both = [np.mean([min(pair) for pair in itertools.combinations(side, 2)]) for side in values[0]]
         return float(both[0] - both[1])
 
     whole, n = best_of_two(log), 10
-    pseudo = [n * whole - (n - 1) * best_of_two(np.delete(log, at, axis=2)) for at in range(n)]
+    pseudo = [n * whole - (n - 1) * best_of_two(np.delete(log, left_out, axis=2)) for left_out in range(n)]
     bounds = np.expm1(stats.ttest_1samp(pseudo, 0).confidence_interval(0.95))
-    found = judged(log).overall.best_of[0]
-    assert [found.boost_low, found.boost_high] == pytest.approx(bounds)
+    line = judged(log).overall.best_of[0]
+    assert [line.boost_low, line.boost_high] == pytest.approx(bounds)
 
 
 def test_the_time_of_a_program_is_that_of_pairs() -> None:
     """By the delta method: each seed's share-weighted log times of one side, minus those of the other."""
     log, calls = logs(), np.array([1.0, 3.0, 0.0, 2.0])
     weights = {f"shape{number}": calls[number] for number in (0, 1, 3)}
-    found = judged(log, weights=weights).overall.weighted
-    assert found is not None
+    weighted = judged(log, weights=weights).overall.weighted
+    assert weighted is not None
     times = calls[:, np.newaxis] * np.exp(log.mean(axis=2))
     shares = times / times.sum(axis=0)
     of_seed = (shares[:, 0, np.newaxis] * log[:, 0] - shares[:, 1, np.newaxis] * log[:, 1]).sum(axis=0)
     half = stats.t.ppf(0.975, 11) * of_seed.std(ddof=1) / math.sqrt(12)
     middle = math.log(times[:, 0].sum() / times[:, 1].sum())
-    assert [found.boost_low, found.boost_high] == pytest.approx(np.expm1([middle - half, middle + half]))
+    assert [weighted.boost_low, weighted.boost_high] == pytest.approx(
+        np.expm1([middle - half, middle + half])
+    )
 
 
 def test_an_incomplete_pair_drops_out_of_every_number() -> None:
@@ -187,12 +189,12 @@ def test_too_few_pairs_for_the_correction() -> None:
     log = logs(boosts=(0.3,) * 29, n=10)
     assert {row.verdict for row in judged(log).comparisons} == {Verdict.IMPROVED}
     for few, correction, takes in ((log, "holm", 11), (log[..., :5], None, 6)):
-        found, pairs = judged(few, correction=correction), few.shape[2]
-        assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
+        analysis, pairs = judged(few, correction=correction), few.shape[2]
+        assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
         no = f"No difference can pass the correction with {pairs} pairs. It takes {takes}."
-        assert no in found.comparisons[0].reason
+        assert no in analysis.comparisons[0].reason
         less = ", or 6 with --correction max-t" if correction == "holm" else ""
-        assert any(f"It takes {takes} pairs{less}." in note for note in found.caveats)
+        assert any(f"It takes {takes} pairs{less}." in note for note in analysis.caveats)
 
 
 def test_six_pairs_without_noise_differ() -> None:
@@ -289,11 +291,11 @@ def test_settings_take_the_design_from_the_dataset() -> None:
 def test_the_words_say_what_it_is() -> None:
     """Sentence, title and definition: not the boost of tuning alone, and who cannot lose."""
     spaces = json.dumps([MAINLINE.settings(), ASYNC.settings()])
-    found = abtune.analyze(shared_sweep(logs(), attrs={"configurations": spaces}))
-    assert str(found).startswith("At equal knowledge, async ")
-    assert "This is not the boost of tuning alone." in found.definition
-    assert "async can lose by noise only" in found.definition
-    report = found.report()
+    analysis = abtune.analyze(shared_sweep(logs(), attrs={"configurations": spaces}))
+    assert str(analysis).startswith("At equal knowledge, async ")
+    assert "This is not the boost of tuning alone." in analysis.definition
+    assert "async can lose by noise only" in analysis.definition
+    report = analysis.report()
     assert "async against mainline at equal knowledge" in report
     assert "12 pairs per shape" in report
     other = judged(logs())  # which says nothing of its design spaces
@@ -308,10 +310,10 @@ def test_a_sweep_until_settled_looks_at_pairs() -> None:
     log = logs(boosts=(0.5, 0.0), n=12)
     dataset = shared_sweep(log)
     looks = looks_to_json([Look(seeds=8, alpha=0.02), Look(seeds=12, alpha=0.03)], done=2)
-    found = abtune.analyze(dataset.assign_attrs(looks=looks))
-    assert [row.n_baseline for row in found.comparisons] == [8, 12]
-    assert found.comparisons[0].verdict is Verdict.IMPROVED
-    assert found.comparisons[0].p == pytest.approx(2 / 2**8)
+    analysis = abtune.analyze(dataset.assign_attrs(looks=looks))
+    assert [row.n_baseline for row in analysis.comparisons] == [8, 12]
+    assert analysis.comparisons[0].verdict is Verdict.IMPROVED
+    assert analysis.comparisons[0].p == pytest.approx(2 / 2**8)
 
 
 def test_skewed_differences_are_told() -> None:

@@ -100,10 +100,10 @@ def test_an_interval_is_an_error_and_not_a_spread() -> None:
 
 def test_boosts_are_compared_as_numbers() -> None:
     """Asv sorts ratios as strings, so that 10 comes before 9."""
-    found = abtune.analyze(make_sweep([8.0, 9.0, 10.0], n=4, noise=1e-6)).overall.leave_one_out
-    assert found is not None
-    assert (found.low.shape, found.high.shape) == ("shape2", "shape0")
-    assert found.low.boost < found.high.boost
+    extremes = abtune.analyze(make_sweep([8.0, 9.0, 10.0], n=4, noise=1e-6)).overall.leave_one_out
+    assert extremes is not None
+    assert (extremes.low.shape, extremes.high.shape) == ("shape2", "shape0")
+    assert extremes.low.boost < extremes.high.boost
 
 
 def test_a_shape_does_not_depend_on_its_company() -> None:
@@ -120,9 +120,9 @@ def test_unmatched_shapes_stay_out_of_the_mean() -> None:
     """google/benchmark's geometric mean includes benchmarks that one side lacks."""
     dataset = make_sweep([0.1, 0.2], n=3, noise=1e-9)
     dataset["latency"][1, 0] = NAN
-    found = abtune.analyze(dataset).overall
-    assert found.these_shapes.boost == pytest.approx(0.1, abs=1e-6)
-    assert found.unmatched == ("shape1",)
+    overall = abtune.analyze(dataset).overall
+    assert overall.these_shapes.boost == pytest.approx(0.1, abs=1e-6)
+    assert overall.unmatched == ("shape1",)
 
 
 def test_a_level_in_percent_is_refused() -> None:

@@ -81,9 +81,9 @@ def test_the_level_of_a_look_is_that_of_the_candidate() -> None:
 def test_looks_at_pairs_speak_of_pairs() -> None:
     """A design of shared searches adds pairs, and its reasons and caveats say so."""
     pairs = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1).assign_attrs(design="shared")
-    found = abtune.analyze(with_looks(pairs, ["shape1"]))
-    assert [row.reason.split(",")[0] for row in found.comparisons] == ["After 10 pairs", "After 5 pairs"]
-    told = [caveat for caveat in found.caveats if "Looks" in caveat or "promise" in caveat]
+    analysis = abtune.analyze(with_looks(pairs, ["shape1"]))
+    assert [row.reason.split(",")[0] for row in analysis.comparisons] == ["After 10 pairs", "After 5 pairs"]
+    told = [caveat for caveat in analysis.caveats if "Looks" in caveat or "promise" in caveat]
     assert told[0].startswith("Pairs were added until a shape was settled. Looks at 5, 10 and 20 pairs ")
     assert told[1].startswith("Shapes without promise got no more pairs: 1 shape after 5 ")
 
@@ -96,12 +96,12 @@ def test_claims_count_what_an_early_look_settled() -> None:
     log[:, 1] += np.where(rng.random((8, 14)) < 0.1, 0.3, 0.0)
     looks = [Look(seeds=7, alpha=0.02), Look(seeds=14, alpha=0.03)]
     dataset = abtune.make_dataset(
-        np.exp(log - 8), shapes=[f"shape{at}" for at in range(8)], configs=["mainline", "async"]
+        np.exp(log - 8), shapes=[f"shape{number}" for number in range(8)], configs=["mainline", "async"]
     )
-    found = abtune.analyze(dataset.assign_attrs(looks=looks_to_json(looks, done=2)))
-    improved = sum(row.verdict is Verdict.IMPROVED for row in found.comparisons)
+    analysis = abtune.analyze(dataset.assign_attrs(looks=looks_to_json(looks, done=2)))
+    improved = sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons)
     assert improved == 2
-    assert found.claims[0].at_least >= improved
+    assert analysis.claims[0].at_least >= improved
 
 
 def test_seeds_beyond_a_settling_look_change_nothing() -> None:
@@ -109,7 +109,7 @@ def test_seeds_beyond_a_settling_look_change_nothing() -> None:
     dataset = with_looks(make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1))
     changed = dataset.copy(deep=True)
     changed["latency"][0, 1, 10:] = changed["latency"][0, 0, 10:] * 2
-    before, after = (abtune.analyze(part).comparisons for part in (dataset, changed))
+    before, after = (abtune.analyze(sweep).comparisons for sweep in (dataset, changed))
     assert before == after
 
 
@@ -162,8 +162,8 @@ def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     """It has the seeds of that look, misses no runs, and the reason says why it got no more."""
     dataset = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1)
     label = str(dataset["shape"].values[1])
-    found = abtune.analyze(with_looks(dataset, [label]))
-    large, none = found.comparisons
+    analysis = abtune.analyze(with_looks(dataset, [label]))
+    large, none = analysis.comparisons
     assert large.verdict is Verdict.IMPROVED
     assert none.verdict is Verdict.INCONCLUSIVE
     assert none.baseline.n == 5
@@ -171,7 +171,7 @@ def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     bound = bound_percent(none.boost_at_least)[1:]
     assert none.reason.endswith(f"No shape is slower by more than {bound}.")
     assert not [note for note in none.caveats if "missing" in note]
-    told = [note for note in found.caveats if "without promise" in note]
+    told = [note for note in analysis.caveats if "without promise" in note]
     assert len(told) == 1
     assert "1 shape after 5 (--why names them)" in told[0]
     assert "optimistic by about 1%" in told[0]
@@ -182,12 +182,12 @@ def test_the_overall_boost_rests_on_seeds_that_all_shapes_have() -> None:
     """Seeds that only some shapes got, because of their results, move neither it nor the sentence."""
     dataset = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1)
     label = str(dataset["shape"].values[1])
-    found = abtune.analyze(with_looks(dataset, [label]))
+    analysis = abtune.analyze(with_looks(dataset, [label]))
     first = abtune.analyze(dataset.isel(seed=slice(5)))
-    assert found.overall.these_shapes == first.overall.these_shapes
-    assert f"{100 * first.overall.these_shapes.boost:+.1f}%" in found.sentence
-    assert "1 is shown faster" in found.sentence
-    assert "The overall boosts rest on the first 5 seeds of every shape" in " ".join(found.caveats)
+    assert analysis.overall.these_shapes == first.overall.these_shapes
+    assert f"{100 * first.overall.these_shapes.boost:+.1f}%" in analysis.sentence
+    assert "1 is shown faster" in analysis.sentence
+    assert "The overall boosts rest on the first 5 seeds of every shape" in " ".join(analysis.caveats)
     even = abtune.analyze(with_looks(make_sweep(np.zeros(2), n=20, noise=0.1, seed=1)))
     assert even.overall == abtune.analyze(make_sweep(np.zeros(2), n=20, noise=0.1, seed=1)).overall
     assert "rest on the first" not in " ".join(even.caveats)

@@ -212,10 +212,10 @@ def test_arguments_of_another_kind_are_one_line(options: dict[str, Any], said: s
 def test_numbers_of_numpy_are_numbers() -> None:
     """They come out of any computation."""
     plain = abtune.analyze(make_sweep(0.1), level=0.9, margin=0.25, rng_seed=3)
-    found = abtune.analyze(
+    analysis = abtune.analyze(
         make_sweep(0.1), level=np.float64(0.9), margin=np.float32(0.25), rng_seed=np.int64(3)
     )
-    assert found.comparisons == plain.comparisons
+    assert analysis.comparisons == plain.comparisons
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from abtune.shapes import PRESETS
 
 def weighted(dataset: object, calls: dict[str, float], *, strict: bool = True) -> Weighted:
     weights = Weights(name="mine", calls=calls, not_covered="", strict=strict)
-    found = abtune.analyze(dataset, weights=weights).overall.weighted  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    estimate = abtune.analyze(dataset, weights=weights).overall.weighted  # type: ignore[arg-type]
+    assert estimate is not None
+    return estimate
 
 
 def test_resnet50_weights_are_those_of_the_published_network() -> None:
@@ -38,21 +38,21 @@ def test_resnet50_weights_are_those_of_the_published_network() -> None:
 def test_the_time_is_the_sum_of_all_calls() -> None:
     """Times are sums of calls times geometric means, and the boost their ratio minus one."""
     dataset = make_sweep([0.1, 0.5], n=6, seed=2)
-    found = weighted(dataset, {"shape0": 3, "shape1": 1})
+    estimate = weighted(dataset, {"shape0": 3, "shape1": 1})
     latency = np.exp(np.log(dataset["latency"].values[..., 0, 0]).mean(axis=2))
     times = 3 * latency[0] + latency[1]
-    assert (found.baseline_time, found.candidate_time) == pytest.approx(tuple(times))
-    assert found.boost == pytest.approx(times[0] / times[1] - 1)
-    assert (found.weight, found.total) == (4, 4)
+    assert (estimate.baseline_time, estimate.candidate_time) == pytest.approx(tuple(times))
+    assert estimate.boost == pytest.approx(times[0] / times[1] - 1)
+    assert (estimate.weight, estimate.total) == (4, 4)
 
 
 def test_one_shape_has_the_interval_of_welch() -> None:
     """With a single shape the whole time has that shape's closed-form interval."""
     dataset = make_sweep([0.1, 0.5], n=6, seed=3)
-    found = weighted(dataset, {"shape1": 7})
+    estimate = weighted(dataset, {"shape1": 7})
     logs = np.log(dataset["latency"].values[1, :, :, 0, 0])
     oracle = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
-    np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+    np.testing.assert_allclose(np.log1p([estimate.boost_low, estimate.boost_high]), [oracle.low, oracle.high])
 
 
 def test_the_interval_allows_for_the_noise_and_the_steps_of_the_timer() -> None:
@@ -65,8 +65,8 @@ def test_the_interval_allows_for_the_noise_and_the_steps_of_the_timer() -> None:
     for latency, design in ((coarse, None), (alike, None), (alike, "shared")):
         dataset = abtune.make_dataset(latency, shapes=labels, configs=configs, design=design)
         one = abtune.analyze(dataset, method="paired-t" if design else "welch").comparisons[0]
-        found = weighted(dataset, {"shape0": 1})
-        assert (found.boost_low, found.boost_high) == pytest.approx((one.boost_low, one.boost_high))
+        estimate = weighted(dataset, {"shape0": 1})
+        assert (estimate.boost_low, estimate.boost_high) == pytest.approx((one.boost_low, one.boost_high))
 
 
 def test_scaling_all_weights_changes_no_boost() -> None:
@@ -88,8 +88,8 @@ def test_the_interval_covers() -> None:
         shared = rng.normal(0, 0.03, (1, 2, 8))
         latency = np.exp(rng.normal(0, 0.05, (4, 2, 8)) + shared) * np.array([1, 3, 2, 5])[:, None, None]
         dataset = abtune.make_dataset(latency, shapes=list(calls), configs=["a", "b"])
-        found = weighted(dataset, calls)
-        covered += found.boost_low <= 0 <= found.boost_high
+        estimate = weighted(dataset, calls)
+        covered += estimate.boost_low <= 0 <= estimate.boost_high
     assert covered / 300 == pytest.approx(0.95, abs=0.035)
 
 
@@ -97,16 +97,16 @@ def test_shapes_without_timings_are_left_out_and_named() -> None:
     """A shape that one side lacks is not in the time, and is named with its weight."""
     dataset = make_sweep([0.1, 0.5], n=4)
     dataset["latency"][1, 1] = NAN
-    found = weighted(dataset, {"shape0": 1, "shape1": 2})
-    assert found.left_out == ("shape1",)
-    assert (found.weight, found.total) == (1, 3)
+    estimate = weighted(dataset, {"shape0": 1, "shape1": 2})
+    assert estimate.left_out == ("shape1",)
+    assert (estimate.weight, estimate.total) == (1, 3)
 
 
 def test_single_runs_have_no_interval() -> None:
     """Without seeds there is a time but no error of it."""
-    found = weighted(make_sweep([0.1, 0.5], n=1), {"shape0": 1})
-    assert math.isnan(found.boost_low)
-    assert not math.isnan(found.boost)
+    estimate = weighted(make_sweep([0.1, 0.5], n=1), {"shape0": 1})
+    assert math.isnan(estimate.boost_low)
+    assert not math.isnan(estimate.boost)
 
 
 def test_labels_that_the_dataset_lacks() -> None:
@@ -126,10 +126,10 @@ def test_a_plain_mapping_is_taken_for_weights() -> None:
     dataset = make_sweep([0.1, 0.3])
     first, second = dataset["shape"].values.tolist()
     calls = {first: 3.0, second: np.int64(2)}
-    found = abtune.analyze(dataset, weights=calls).overall.weighted
-    assert found is not None
+    estimate = abtune.analyze(dataset, weights=calls).overall.weighted
+    assert estimate is not None
     expected = weighted(dataset, calls)  # type: ignore[arg-type]
-    assert (found.boost, found.boost_low, found.weight) == (
+    assert (estimate.boost, estimate.boost_low, estimate.weight) == (
         expected.boost,
         expected.boost_low,
         expected.weight,
