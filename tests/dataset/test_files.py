@@ -45,7 +45,7 @@ def datasets(draw: st.DrawFn) -> xr.Dataset:
     latency = st.floats(1e-9, 1e3) | st.just(np.nan)
     dataset = abtune.make_dataset(
         draw(arrays(np.float64, (*runs, rounds, repeats), elements=latency)),
-        shapes=draw(names.filter(lambda found: len(found) >= shapes))[:shapes],
+        shapes=draw(names.filter(lambda labels: len(labels) >= shapes))[:shapes],
         configs=[f"config {number}" for number in range(configs)],
         run_status=draw(arrays(np.int8, runs, elements=st.sampled_from(list(RunStatus)))),
         attrs={"gpu": draw(TEXT), "trials": draw(st.integers(0, 2**31 - 1))},
@@ -186,8 +186,8 @@ def test_flipped_bytes_never_raise_anything_else() -> None:
     rng = np.random.default_rng(5)
     for _ in range(60):
         damaged = bytearray(whole)
-        for place in rng.integers(0, len(whole), 8):
-            damaged[place] ^= int(rng.integers(1, 256))
+        for position in rng.integers(0, len(whole), 8):
+            damaged[position] ^= int(rng.integers(1, 256))
         Path("flipped.nc").write_bytes(damaged)
         with contextlib.suppress(DatasetError):
             abtune.open_dataset("flipped.nc")

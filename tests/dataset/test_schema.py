@@ -219,7 +219,7 @@ def test_impossible_values_are_named_with_their_place(
 ) -> None:
     """Every variable of numbers says what it cannot hold; gaps are no mistake."""
     sizes = {**small.sizes, "trial": 3}
-    values = np.ones([sizes[part] for part in VARIABLES[name].dims])
+    values = np.ones([sizes[dim] for dim in VARIABLES[name].dims])
     values.flat[0] = 0 if VARIABLES[name].flags else np.nan
     further = {"trial_status": np.zeros((2, 2, 2, 3))} if name == "trial_latency" else {}
     assert name in add_variables(small, **further, **{name: values})
@@ -236,9 +236,9 @@ def test_masked_means_missing() -> None:
     assert np.isnan(dataset["latency"].values[0, 0, 1, 0, 0])
     assert dataset["run_status"].values[0, 0].tolist() == [RunStatus.COMPLETE, RunStatus.MISSING]
     names = np.ma.masked_equal(np.array([[["x", "-"], ["x", "x"]]]), "-")
-    found = add_variables(dataset, search_latency=latency, device=names)
-    assert np.isnan(found["search_latency"].values[0, 0, 1])
-    assert found["device"].values[0, 0].tolist() == ["x", ""]
+    extended = add_variables(dataset, search_latency=latency, device=names)
+    assert np.isnan(extended["search_latency"].values[0, 0, 1])
+    assert extended["device"].values[0, 0].tolist() == ["x", ""]
     times = np.ma.masked_array(np.full((1, 2, 2), "2020-01-01", "datetime64[s]"), [[[0, 1], [0, 0]]])
     assert np.isnat(add_variables(dataset, started=times)["started"].values[0]).tolist() == [
         [False, True],
@@ -258,8 +258,8 @@ def test_durations_are_converted_to_seconds(small: xr.Dataset, unit: str, per_se
     dataset = abtune.make_dataset(durations, shapes=["a"], configs=["b", "c"])
     np.testing.assert_array_equal(dataset["latency"].values.ravel(), expected)
     masked = np.ma.masked_equal(durations, np.timedelta64(4, unit))
-    found = add_variables(dataset, tuning_time=masked)["tuning_time"].values.ravel()
-    np.testing.assert_array_equal(found, [*expected[:3], np.nan])
+    seconds = add_variables(dataset, tuning_time=masked)["tuning_time"].values.ravel()
+    np.testing.assert_array_equal(seconds, [*expected[:3], np.nan])
     with pytest.raises(
         InputError, match=r"flop holds timedelta64.*, which is no time in seconds; give numbers"
     ):

@@ -202,5 +202,5 @@ def typical_analysis() -> Analysis:
 
 def fields_in(text: str) -> list[str]:
     """Return the fields of the labels in a text; ``H=W=56`` are ``H=56`` and ``W=56``."""
-    found = re.findall(r"((?:[A-Z]+=)+)(\d+)", text)
-    return [f"{name}={value}" for names, value in found for name in names.rstrip("=").split("=")]
+    matches = re.findall(r"((?:[A-Z]+=)+)(\d+)", text)
+    return [f"{name}={value}" for names, value in matches for name in names.rstrip("=").split("=")]

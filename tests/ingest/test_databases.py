@@ -241,12 +241,12 @@ for module in modules:
         [sys.executable, "-c", script, *labels], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    found = []
+    recognised = []
     for line in done.stdout.splitlines():
         hash_text, module, sizes = json.loads(line)
-        found.append(label_of(module, str(hash_text), tuple(map(tuple, sizes)), ["float32"] * 3))
-    assert found[: len(labels)] == labels
-    assert all("#" in label for label in found[len(labels) :])
+        recognised.append(label_of(module, str(hash_text), tuple(map(tuple, sizes)), ["float32"] * 3))
+    assert recognised[: len(labels)] == labels
+    assert all("#" in label for label in recognised[len(labels) :])
 
 
 @pytest.mark.parametrize(

@@ -226,12 +226,12 @@ def test_other_files_of_known_tools_are_told_apart(tmp_path: Path, content: byte
 @pytest.mark.parametrize(("content", "below"), [("", "/*"), ("logs", "/*"), ("deep", "/*/*"), ("words", "")])
 def test_a_folder_of_results_says_what_to_give(tmp_path: Path, content: str, below: str) -> None:
     """Files below a folder are found, and the message is the command that takes them."""
-    place = tmp_path / ("x/y" if content == "deep" else "x")
-    place.parent.mkdir(exist_ok=True)
+    results = tmp_path / ("x/y" if content == "deep" else "x")
+    results.parent.mkdir(exist_ok=True)
     if content == "words":
-        place.write_text("just some words\n", encoding="utf-8")
+        results.write_text("just some words\n", encoding="utf-8")
     else:
-        shutil.copytree(TUNED / "mainline-0" / content.replace("deep", ""), place)
+        shutil.copytree(TUNED / "mainline-0" / content.replace("deep", ""), results)
     command = f"give what is in it: abtune import --run NAME='{tmp_path}{below}' --out {tmp_path.name}.nc"
     with pytest.raises(InputError) as raised:
         recognise(sources(tmp_path))
@@ -372,10 +372,10 @@ def test_the_baseline_is_what_a_name_calls_so(tmp_path: Path, text: str, configs
     """It comes first, with its timings; without such a name the order is the file's."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
-    found = sources(path)
-    importer = recognise(found)
+    inputs = sources(path)
+    importer = recognise(inputs)
     values = {option.name: option.default for option in importer.options}
-    as_read, dataset = importer.read(found, values).dataset, run_importer(importer, found, values).dataset
+    as_read, dataset = importer.read(inputs, values).dataset, run_importer(importer, inputs, values).dataset
     assert dataset["config"].values.tolist() == configs
     for config in configs:
         xr.testing.assert_equal(dataset.sel(config=config), as_read.sel(config=config))
@@ -385,8 +385,8 @@ def test_every_import_has_notes_about_names(tmp_path: Path) -> None:
     """They come after the importer's own."""
     path = tmp_path / "wide.csv"
     path.write_text("name,gcc_seed0_ms,gcc_seed1_ms\na,1.0,1.1\n", encoding="utf-8")
-    found = sources(path)
-    notes = run_importer(recognise(found), found, {"unit": "", "shape": ""}).notes
+    inputs = sources(path)
+    notes = run_importer(recognise(inputs), inputs, {"unit": "", "shape": ""}).notes
     assert "look like runs of gcc" in notes[-1]
 
 

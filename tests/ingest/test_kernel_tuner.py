@@ -38,9 +38,9 @@ def test_a_file_is_a_search() -> None:
     assert dict(dataset.sizes) == {"config": 2, "seed": 2, "round": 1, "repeat": 1, "trial": 6}
     results = json.loads((FOLDER / "new-2.json").read_text(encoding="utf-8"))["results"]
     times = [result["measurements"][0]["value"] / 1000 for result in results]
-    found = dataset.sel(config="new", seed=1)
-    assert found["trial_latency"].values.tolist() == times
-    assert found["latency"].item() == min(times)
+    search = dataset.sel(config="new", seed=1)
+    assert search["trial_latency"].values.tolist() == times
+    assert search["latency"].item() == min(times)
     assert imported.notes[0] == "each file is one seed: 2 of old, 2 of new"
     by_path = read(find_matching(f"{FOLDER.parent}/kernel_{{shape}}/{{config}}-2.json"), shape="")
     assert by_path.dataset["shape"].values.tolist() == ["tuner"]

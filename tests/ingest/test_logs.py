@@ -176,8 +176,8 @@ def test_colours_are_left_out(tmp_path: Path) -> None:
     coloured.mkdir()
     bold = text.replace("Trial #", "\x1b[1mTrial\x1b[0m #")
     expected = read(write(plain, text))
-    found = read(write(coloured, bold)).assign_attrs(sources=expected.attrs["sources"])
-    xr.testing.assert_identical(found, expected)
+    actual = read(write(coloured, bold)).assign_attrs(sources=expected.attrs["sources"])
+    xr.testing.assert_identical(actual, expected)
 
 
 def test_codes_of_a_terminal_are_left_out(tmp_path: Path) -> None:

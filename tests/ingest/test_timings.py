@@ -76,10 +76,12 @@ def test_a_table_round_trips(
     ]
     order = data.draw(st.permutations(range(len(rows))))
     text = f"time_{unit[0]},seed,config,shape\n"
-    text += "".join(f"{rows[at][2]!r},{rows[at][1]},{rows[at][0]},mine\n" for at in order)
+    text += "".join(f"{rows[index][2]!r},{rows[index][1]},{rows[index][0]},mine\n" for index in order)
     reading = read_csv(text, {}, "")
     for cell in reading.cells:
-        expected = [rows[at][2] / unit[1] for at in order if rows[at][:2] == (cell.config, cell.seed)]
+        expected = [
+            rows[index][2] / unit[1] for index in order if rows[index][:2] == (cell.config, cell.seed)
+        ]
         assert [list(timings) for timings in cell.rounds] == [expected]
     assert sum(len(cell.rounds[0]) for cell in reading.cells) == len(rows)
 
@@ -574,8 +576,8 @@ def test_paths_may_name_shape_configuration_and_seed(tmp_path: Path) -> None:
     cells = imported.dataset["latency"].squeeze("round")
     assert cells["seed"].values.tolist() == [3, 7]
     for (config, shape, seed), milliseconds in times.items():
-        found = cells.sel(config=config, shape=shape, seed=seed).dropna("repeat").values * 1e3
-        assert found.tolist() == pytest.approx(milliseconds)
+        timings = cells.sel(config=config, shape=shape, seed=seed).dropna("repeat").values * 1e3
+        assert timings.tolist() == pytest.approx(milliseconds)
     assert imported.notes[0].startswith("each number in the path is one seed: 1 to 2 seeds per cell")
     counted = read_sources(find_matching(f"{tmp_path}/{{config}}/{{shape}}-*.csv"))
     assert counted.dataset["seed"].values.tolist() == [0, 1]
@@ -603,8 +605,8 @@ def test_pytest_benchmark() -> None:
     assert dataset["shape"].values.tolist() == ["test_b.py::test_small", "test_b.py::test_large"]
     for seed in (0, 1):
         document = json.loads((SAMPLES / f"pytest-{seed + 1}.json").read_text(encoding="utf-8"))
-        for at, entry in enumerate(document["benchmarks"]):
-            cell = dataset["latency"].isel(shape=at, seed=seed).values.ravel()
+        for index, entry in enumerate(document["benchmarks"]):
+            cell = dataset["latency"].isel(shape=index, seed=seed).values.ravel()
             assert cell.tolist() == entry["stats"]["data"]
             assert cell.mean() == pytest.approx(entry["stats"]["mean"])
 
@@ -696,7 +698,9 @@ def pytest_json(**entry: Any) -> str:
 def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
     """Releases without run_type tell a mean by its name alone; one that stands by itself is a benchmark."""
     names = ["f/8", "f/8", "f/8_mean", "f/8_stddev", "g", "g_BigO", "find_mean"]
-    entries = [{"name": name, "time_unit": "us", "real_time": 1 + at} for at, name in enumerate(names)]
+    entries = [
+        {"name": name, "time_unit": "us", "real_time": 1 + number} for number, name in enumerate(names)
+    ]
     path = tmp_path / "old.json"
     path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
     dataset = read(runs=[f"a={path}"]).dataset

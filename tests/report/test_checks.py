@@ -31,8 +31,8 @@ def annotations(analysis: Analysis) -> list[tuple[str, str, str]]:
     """Return level, title and text of each annotation, as GitHub's runner reads the lines."""
     lines = render_github(analysis_report(analysis)).split("\n")
     assert lines.pop() == ""
-    found = [re.fullmatch(r"::(\w+) title=([^:,]*)::(.*)", line) for line in lines]
-    return [(match[1], unquote(match[2]), unquote(match[3])) for match in found if match]
+    matches = [re.fullmatch(r"::(\w+) title=([^:,]*)::(.*)", line) for line in lines]
+    return [(match[1], unquote(match[2]), unquote(match[3])) for match in matches if match]
 
 
 def test_each_shape_is_a_test_case() -> None:

@@ -19,8 +19,8 @@ SCALE = Scale(low=-1.0, high=1.0, margin=0.02)
 
 def dots(*samples: list[float]) -> Dots:
     strips = tuple(
-        Strip(name=f"side{at}", values=tuple(values), marked=sum(values) / len(values), mark="mean")
-        for at, values in enumerate(samples)
+        Strip(name=f"side{number}", values=tuple(values), marked=sum(values) / len(values), mark="mean")
+        for number, values in enumerate(samples)
     )
     return Dots(strips=strips, low="low", high="high")
 
@@ -39,8 +39,8 @@ def test_every_value_is_drawn_and_fits(one: list[float], two: list[float], width
 
 def test_a_strip_looks_so() -> None:
     """Single values are o, several in one place a digit, and the mark points from below."""
-    found = draw_dots(dots([0.0, 10.0, 10.0], [5.0]), 7 + 11)[:5]
-    assert found == [
+    lines = draw_dots(dots([0.0, 10.0, 10.0], [5.0]), 7 + 11)[:5]
+    assert lines == [
         "       low    high",
         "side0  o         2",
         "         mean ^",
@@ -83,11 +83,11 @@ def test_drawings_keep_their_width(low: float, width: float, share: float, cells
     """Whatever the interval, the drawing is as wide as it was told."""
     wide = {"wide_low": low - 0.1, "wide_high": low + width + 0.1}
     interval = Interval(low=low, value=low + share * width, high=low + width, **wide)
-    found = draw_interval(interval, SCALE, cells, ascii_only=True)
-    assert len(found) == cells
-    assert set(found) <= set(" []<>-=|o")
+    drawing = draw_interval(interval, SCALE, cells, ascii_only=True)
+    assert len(drawing) == cells
+    assert set(drawing) <= set(" []<>-=|o")
     other = draw_interval(interval, SCALE, cells, ascii_only=False)
-    assert [character == " " for character in other] == [character == " " for character in found]
+    assert [character == " " for character in other] == [character == " " for character in drawing]
 
 
 def test_the_axis_has_both_ends() -> None:

@@ -61,7 +61,7 @@ def drawn_seeds(dataset: xr.Dataset) -> tuple[Analysis, Figure]:
 
 
 def many(number: int) -> Analysis:
-    labels = [f"N=1_H={at}_W={at}_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1" for at in range(1, number + 1)]
+    labels = [f"N=1_H={size}_W={size}_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1" for size in range(1, number + 1)]
     return make_analysis(*map(make_comparison, labels))
 
 
@@ -101,7 +101,9 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
         n_baseline=3,
         n_candidate=3,
     )
-    points = tuple(replace(point, trials=1 << at, boost_high=80.0 if at == 4 else 0.3) for at in range(8))
+    points = tuple(
+        replace(point, trials=1 << index, boost_high=80.0 if index == 4 else 0.3) for index in range(8)
+    )
     shape = ShapeCurve(shape="x", points=points)
     curve = Curve(
         level=0.95,
@@ -160,11 +162,11 @@ def test_numbers_are_those_of_the_report() -> None:
 
 def test_verdicts_differ_in_the_marker() -> None:
     """Each verdict has a marker of its own, so that grey is enough."""
-    rows = [make_comparison(f"s{at}", verdict=verdict) for at, verdict in enumerate(Verdict)]
+    rows = [make_comparison(f"s{number}", verdict=verdict) for number, verdict in enumerate(Verdict)]
     analysis = make_analysis(*rows)
     axis = forest(analysis)
-    found = [tuple(marks(axis, row.y)) for row in forest_rows(analysis) if row.shape]
-    assert len(set(found)) == len(Verdict)
+    markers = [tuple(marks(axis, row.y)) for row in forest_rows(analysis) if row.shape]
+    assert len(set(markers)) == len(Verdict)
 
 
 def test_an_overall_boost_without_interval_is_hollow() -> None:
@@ -184,12 +186,12 @@ def test_what_leaves_the_axis_gets_an_arrow() -> None:
     """A wild interval is cut at the edge, with an arrow there; the others stay as they are."""
     wild = make_comparison("wild", boost=0.1, boost_low=-0.8, boost_high=9.0)
     far = make_comparison("far", boost=30.0, boost_low=20.0, boost_high=40.0)
-    analysis = make_analysis(wild, far, *(make_comparison(f"s{at}") for at in range(20)))
+    analysis = make_analysis(wild, far, *(make_comparison(f"s{number}") for number in range(20)))
     scale, axis = analysis_scale(analysis), forest(analysis)
     rows = {row.shape: row.y for row in forest_rows(analysis)}
-    found = marks(axis, rows["wild"])
-    assert found[">"] == pytest.approx(100 * scale.high)
-    assert found["<"] == pytest.approx(100 * scale.low)
+    markers = marks(axis, rows["wild"])
+    assert markers[">"] == pytest.approx(100 * scale.high)
+    assert markers["<"] == pytest.approx(100 * scale.low)
     assert marks(axis, rows["far"]) == {">": pytest.approx(100 * scale.high)}
     assert set(marks(axis, rows["s3"])) == {"^"}
     assert axis.get_xlim() == (pytest.approx(100 * scale.low), pytest.approx(100 * scale.high))
@@ -202,11 +204,11 @@ def below(axis: Axes) -> str:
 
 def test_another_dataset_is_drawn_as_crosses() -> None:
     """Crosses stand on the rows of the shapes that both have, an arrow where one is off the axis."""
-    analysis = make_analysis(*(make_comparison(f"s{at}") for at in range(9)))
+    analysis = make_analysis(*(make_comparison(f"s{number}") for number in range(9)))
     axis = forest(analysis, {"s1": 0.3, "s2": NAN, "s3": 900.0, "unknown": 0.1})
-    found = [marks(axis, row.y) for row in forest_rows(analysis) if row.shape]
-    assert [row.get("x") for row in found[:4]] == [None, pytest.approx(30), None, None]
-    assert ">" in found[3]
+    markers = [marks(axis, row.y) for row in forest_rows(analysis) if row.shape]
+    assert [row.get("x") for row in markers[:4]] == [None, pytest.approx(30), None, None]
+    assert ">" in markers[3]
     assert "crosses: other" in below(axis)
     assert "crosses" not in below(forest(analysis))
 
@@ -233,19 +235,21 @@ def test_a_figure_of_many_shapes_fits_a_page() -> None:
     """Of more than 40 shapes the largest and the least boosts are drawn, and a row says what is left out."""
     boosts = [*np.linspace(0.5, -0.5, 99), NAN]
     shapes = [
-        make_comparison(f"s{at}", boost=boost, verdict=Verdict.INVALID if at > 98 else Verdict.IMPROVED)
-        for at, boost in enumerate(boosts)
+        make_comparison(
+            f"s{number}", boost=boost, verdict=Verdict.INVALID if number > 98 else Verdict.IMPROVED
+        )
+        for number, boost in enumerate(boosts)
     ]
     rows = [row for row in forest_rows(make_analysis(*shapes)) if row.shape or "between" in row.label]
     drawn = [*range(20), None, *range(79, 99)]
-    assert [row.shape for row in rows] == ["" if at is None else f"s{at}" for at in drawn]
+    assert [row.shape for row in rows] == ["" if number is None else f"s{number}" for number in drawn]
     assert " ".join(rows[20].label.split()) == "60 shapes between, not drawn: 59 improved, 1 invalid"
     assert draw_forest(make_analysis(*shapes)).get_size_inches()[1] < 11
     assert len([row for row in forest_rows(make_analysis(*shapes[:40])) if row.shape]) == 40
     searches = np.ones((100, 2, 3))
     figure = draw_trials(make_analysis(*shapes), searches, searches)
     titles = [axis.get_title() for axis in figure.axes]
-    assert [title for title in titles if title] == [f"s{at}" for at in drawn if at is not None]
+    assert [title for title in titles if title] == [f"s{number}" for number in drawn if number is not None]
     assert (
         figure.legends[0]
         .get_title()
@@ -283,8 +287,8 @@ def test_every_seed_is_drawn() -> None:
     (axis,) = figure.axes
     row = analysis.comparisons[0]
     sides = [np.exp(extract(dataset, name).value[0]) for name in ("mainline", "async")]
-    for found, side in zip(seeds_of(figure, 1), sides, strict=True):
-        assert found == pytest.approx(sorted(100 * (row.baseline.latency / side - 1)))
+    for speeds, side in zip(seeds_of(figure, 1), sides, strict=True):
+        assert speeds == pytest.approx(sorted(100 * (row.baseline.latency / side - 1)))
     drawn = lines_at(axis, axis.get_yticks()[1])
     assert drawn[1].get_xdata() == pytest.approx([100 * row.boost_low, 100 * row.boost_high])
     assert drawn[2].get_xdata() == pytest.approx([100 * row.boost])
@@ -339,7 +343,7 @@ def test_equal_ratios_are_equally_far() -> None:
     latency = np.array([[[1.0, 2.0, 4.0], [1.0, 2.0, 4.0]]])
     _, seeds = drawn_seeds(abtune.make_dataset(latency, shapes=["a"], configs=["x", "y"]))
     for axis in (forest(make_analysis(row)), *seeds.axes):
-        half, zero, twice = (axis.transData.transform((at, 0))[0] for at in (-50, 0, 100))
+        half, zero, twice = (axis.transData.transform((percent, 0))[0] for percent in (-50, 0, 100))
         assert zero - half == pytest.approx(twice - zero)
         assert axis.get_xlim()[0] >= -95
 
@@ -377,10 +381,10 @@ def test_figures_stay_small(number: int) -> None:
 def best() -> np.ndarray:
     """Two shapes, three searches, 32 trials; the last search of the second shape was not made."""
     falls = np.array([8.0, 6.0, 4.0])[:, np.newaxis] / np.arange(1, 33)
-    found = 1e-5 * np.stack([falls, falls])
-    found[0, 0, :2] = NAN
-    found[1, 2] = NAN
-    return found
+    curves = 1e-5 * np.stack([falls, falls])
+    curves[0, 0, :2] = NAN
+    curves[1, 2] = NAN
+    return curves
 
 
 def test_every_search_is_drawn_with_the_median_bold() -> None:
@@ -406,8 +410,8 @@ def test_every_search_is_drawn_with_the_median_bold() -> None:
 @pytest.mark.parametrize(("number", "columns"), [(1, 1), (2, 2), (3, 3), (29, 6), (100, 7)])
 def test_searches_of_many_shapes_fit_a_page(number: int, columns: int) -> None:
     """Panels share one scale, and there are about as many below as beside each other."""
-    found = np.tile(best()[:1], (number, 1, 1))
-    figure = draw_trials(many(number), found, found)
+    curves = np.tile(best()[:1], (number, 1, 1))
+    figure = draw_trials(many(number), curves, curves)
     assert len({axis.get_subplotspec().colspan.start for axis in figure.axes}) == columns
     assert figure.get_size_inches()[0] <= max(2.4 * columns, 5.5)
     figure.canvas.draw()
@@ -418,8 +422,8 @@ def test_searches_of_many_shapes_fit_a_page(number: int, columns: int) -> None:
 
 def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
     """The first candidates are far slower; they would press all others flat."""
-    found = np.tile(1e-3 / np.arange(1, 129), (1, 3, 1))
-    (axis,) = draw_trials(make_analysis(make_comparison("a")), found, found).axes
+    curves = np.tile(1e-3 / np.arange(1, 129), (1, 3, 1))
+    (axis,) = draw_trials(make_analysis(make_comparison("a")), curves, curves).axes
     assert axis.get_xlim()[0] == 16
     assert axis.get_xticks().tolist()[-2:] == [64, 128]  # the end of the searches has a label
     assert axis.get_ylim()[0] > 0.1
@@ -427,11 +431,11 @@ def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
 
 def test_a_search_that_has_found_nothing_counts_as_slowest() -> None:
     """The median exists once more than half of the searches have found something."""
-    _, found, _ = quartiles_so_far(
+    _, median, _ = quartiles_so_far(
         np.array([[NAN, 3.0, 3.0], [NAN, NAN, 2.0], [1.0, 1.0, 1.0], [NAN, NAN, NAN]])
     )
-    assert math.isnan(found[0])
-    assert list(found[1:]) == [3.0, 2.0]
+    assert math.isnan(median[0])
+    assert list(median[1:]) == [3.0, 2.0]
     assert np.isnan(quartiles_so_far(np.full((2, 3), NAN))).all()
 
 
@@ -454,9 +458,9 @@ def test_shapes_without_histories_have_a_panel() -> None:
 def test_lines_begin_where_something_is_found() -> None:
     """Searches that have found nothing leave no line; a shape of nothing else says so."""
     analysis = make_analysis(make_comparison("a"), make_comparison("b"))
-    found = np.where(np.isnan(best()), math.inf, best())
-    found[1] = math.inf
-    figure = draw_trials(analysis, found, found)
+    curves = np.where(np.isnan(best()), math.inf, best())
+    curves[1] = math.inf
+    figure = draw_trials(analysis, curves, curves)
     first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.4)
     assert np.isnan(first.get_ydata()[:2]).all()
     assert np.isfinite(first.get_ydata()[2:]).all()

@@ -292,9 +292,9 @@ def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
 def test_options_are_kept_in_one_piece(text: str) -> None:
     """A browser breaks lines behind hyphens; the name of an option in a sentence is kept together."""
     options = re.findall(r"--[a-z-]+", text)
-    found = written((Prose(text=text, remark=False), Bullets(items=(text,))))
-    assert all(found.count(f'<span class="option">{option}</span>') == 2 for option in options)
-    assert "".join(Tree(found).text).count(text) == 2
+    source = written((Prose(text=text, remark=False), Bullets(items=(text,))))
+    assert all(source.count(f'<span class="option">{option}</span>') == 2 for option in options)
+    assert "".join(Tree(source).text).count(text) == 2
 
 
 def test_rules_and_names_with_hyphens_are_no_options() -> None:
@@ -421,7 +421,7 @@ def test_an_overall_boost_without_interval_is_hollow() -> None:
     known = draw_interval(overall_interval(aggregate), scale)
     (diamond,) = tracks(known, "marker")
     assert not tracks(known, "hollow")
-    ends = [corners(diamond)[place][0] for place in (0, 2)]
+    ends = [corners(diamond)[corner][0] for corner in (0, 2)]
     bounds = [position(end, scale) for end in (aggregate.boost_low, aggregate.boost_high)]
     assert ends == [pytest.approx(bound, abs=0.051) for bound in bounds]
 

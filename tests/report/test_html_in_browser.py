@@ -299,9 +299,9 @@ def test_without_script_the_report_is_complete(file: Path, tmp_path: Path) -> No
 
 def luminance(colour: str) -> float:
     """Return the relative luminance of a colour by WCAG 2."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in parts
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

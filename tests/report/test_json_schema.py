@@ -27,7 +27,7 @@ def is_of(value: object, kind: str) -> bool:
 
 
 def problems(
-    value: Any, schema: dict[str, Any], place: str = "", root: dict[str, Any] | None = None
+    value: Any, schema: dict[str, Any], path: str = "", root: dict[str, Any] | None = None
 ) -> list[str]:
     """Return where a value does not follow a schema, for the keywords that our schema has."""
     root = root or schema
@@ -46,29 +46,29 @@ def problems(
     }
     assert schema.keys() <= known
     if "$ref" in schema:
-        return problems(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], place, root)
-    found = []
+        return problems(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], path, root)
+    mistakes = []
     if "anyOf" in schema:
-        tried = [problems(value, one, place, root) for one in schema["anyOf"]]
-        found = [] if [] in tried else tried[0]
+        tried = [problems(value, one, path, root) for one in schema["anyOf"]]
+        mistakes = [] if [] in tried else tried[0]
         if "type" not in schema:
-            return found
+            return mistakes
     if "enum" in schema:
-        return [] if value in schema["enum"] else [f"{place}: {value}"]
+        return [] if value in schema["enum"] else [f"{path}: {value}"]
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(is_of(value, kind) for kind in kinds):
-        return [f"{place}: {value!r} is not {kinds}"]
+        return [f"{path}: {value!r} is not {kinds}"]
     if isinstance(value, list):
         for item in value:
-            found += problems(item, schema["items"], f"{place}[]", root)
+            mistakes += problems(item, schema["items"], f"{path}[]", root)
     if isinstance(value, dict):
-        found += [f"{place}: no {name}" for name in schema["required"] if name not in value]
+        mistakes += [f"{path}: no {name}" for name in schema["required"] if name not in value]
         for name, item in value.items():
             if name in schema["properties"]:
-                found += problems(item, schema["properties"][name], f"{place}.{name}", root)
+                mistakes += problems(item, schema["properties"][name], f"{path}.{name}", root)
             elif not schema["additionalProperties"]:
-                found.append(f"{place}: unknown {name}")
-    return found
+                mistakes.append(f"{path}: unknown {name}")
+    return mistakes
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:

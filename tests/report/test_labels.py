@@ -30,7 +30,7 @@ def test_labels_are_broken_at_the_same_places() -> None:
     """In two lines, each line of every label holds the same parts."""
     labels = fit_labels(CONV2D, 24)
     keys = {
-        tuple("".join(part.split("=")[0] for part in line.split()) for line in row) for row in labels.lines
+        tuple("".join(field.split("=")[0] for field in line.split()) for line in row) for row in labels.lines
     }
     assert keys == {("HCK", "RSTRPAD")}
 

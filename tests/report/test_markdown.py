@@ -24,7 +24,7 @@ def rows(text: str) -> Iterator[list[str]]:
         if token.type == "tr_open":
             cells = []
         elif token.type == "inline":
-            cells.append("".join(part.content for part in token.children or []))
+            cells.append("".join(child.content for child in token.children or []))
         elif token.type == "tr_close":
             yield list(cells)
 
@@ -49,9 +49,9 @@ def test_pages_keep_labels_in_their_cells(stub: str, label: str) -> None:
         scale=Scale(low=-1.0, high=1.0, margin=0.0),
         gives_way=1,
     )
-    part = Grid(stub=stub, labels=(label,), columns=(column("side|s", [label], kind="word"), drawn))
+    grid = Grid(stub=stub, labels=(label,), columns=(column("side|s", [label], kind="word"), drawn))
     bar = "╞═════●════╡".center(24, "\xa0")
-    assert list(rows(render(report_of([part])))) == [
+    assert list(rows(render(report_of([grid])))) == [
         [stub, "side|s", "-100%" + "\xa0" * 14 + "+100%"],
         [label, label, bar],
     ]

@@ -108,12 +108,12 @@ def shown_labels(table: str, fit: Fit) -> str:
     return squeezed("".join(between(line, 0, fit.label_width) for line in lines))
 
 
-def shown_column(table: str, fit: Fit, place: int) -> str:
+def shown_column(table: str, fit: Fit, index: int) -> str:
     """Put together a column of a table."""
-    before = [width for position, width in fit.widths.items() if position < place]
+    before = [width for position, width in fit.widths.items() if position < index]
     start = fit.label_width + sum(GAP + width for width in before) + GAP
     lines = below_heading(table, fit)
-    return squeezed("".join(between(line, start, start + fit.widths[place]) for line in lines))
+    return squeezed("".join(between(line, start, start + fit.widths[index]) for line in lines))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -143,14 +143,14 @@ def test_names_and_prose_in_tables_are_whole(pages: dict[str, Page], name: str, 
     for grid in (part for part in unfolded(pages[name]) if isinstance(part, Grid)):
         fit = fit_tables([grid], Console(width=width, color_system=None))[0]
         table = printed([grid], width).partition("\nNo room at")[0].partition("\nDrawing:")[0]
-        for place, column in enumerate(grid.columns):
+        for index, column in enumerate(grid.columns):
             if not isinstance(column, Column) or column.kind == "number":
                 continue
             texts = [squeezed(cell.text) for cell in column.cells]
-            if place in fit.below:
+            if index in fit.below:
                 assert all(text in squeezed(table) for text in texts)
             elif not fit.below:
-                unmarked = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", shown_column(table, fit, place))
+                unmarked = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", shown_column(table, fit, index))
                 assert unmarked == "".join(texts)
 
 

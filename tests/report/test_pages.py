@@ -73,7 +73,7 @@ def test_lines_fit_and_labels_are_whole(width: int) -> None:
     text = printed(page(), width)
     assert max(map(len, text.splitlines())) <= width
     assert "22.25" in text
-    assert {part for label in LABELS for part in label.split("_")} == set(fields_in(text))
+    assert {field for label in LABELS for field in label.split("_")} == set(fields_in(text))
 
 
 def test_columns_that_give_way_are_named() -> None:

@@ -65,8 +65,8 @@ def test_the_wider_interval_has_no_say() -> None:
     wider = Interval(low=-0.1, value=0.1, high=0.2, wide_low=-0.9, wide_high=9.0)
     scale = choose_scale([wider], margin=0.02)
     assert scale == scale_of((-0.1, 0.1, 0.2))
-    part = clipped(wider, scale)
-    assert (part.wide_low, part.wide_high) == (scale.low, scale.high)
+    cut = clipped(wider, scale)
+    assert (cut.wide_low, cut.wide_high) == (scale.low, scale.high)
     assert not any(goes_on(wider, scale).values())
 
 
@@ -90,8 +90,8 @@ def test_any_scale_is_sound(bounds: list[tuple[float, float, float]], margin: fl
     assert math.isfinite(scale.high)
     assert 0 in ticks(scale, 6)
     for row in rows(*bounds):
-        part = clipped(row, scale)
-        assert all(math.isnan(end) or scale.holds(end) for end in (part.low, part.high, part.value))
+        cut = clipped(row, scale)
+        assert all(math.isnan(end) or scale.holds(end) for end in (cut.low, cut.high, cut.value))
         assert goes_on(row, scale)["above"] or not row.high > scale.high
 
 
@@ -104,9 +104,9 @@ def test_the_margin_is_a_ratio() -> None:
 @given(st.floats(-100, 100), st.floats(1e-6, 1e3), st.integers(5, 9))
 def test_ticks_are_round_and_few(low: float, span: float, most: int) -> None:
     """There are at least two ticks and at most as many as asked for, on the scale."""
-    found = ticks(Scale(low=low, high=low + span, margin=0.0), most)
-    assert 2 <= len(found) <= most + 1
-    assert all(low - 1e-9 <= number <= low + span + 1e-9 for number in found)
+    marks = ticks(Scale(low=low, high=low + span, margin=0.0), most)
+    assert 2 <= len(marks) <= most + 1
+    assert all(low - 1e-9 <= number <= low + span + 1e-9 for number in marks)
 
 
 def test_ticks_in_percent() -> None:

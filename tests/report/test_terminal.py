@@ -103,7 +103,7 @@ def test_every_part_of_every_label_is_there(width: int) -> None:
     """Labels are broken between their parts, and what all share is in the heading; nothing is lost."""
     analysis = typical_analysis()
     words = set(fields_in(render(analysis, width)))
-    assert words == {part for row in analysis.comparisons for part in row.shape.split("_")}
+    assert words == {field for row in analysis.comparisons for field in row.shape.split("_")}
 
 
 def test_rows_take_two_lines_at_60_columns() -> None:
@@ -117,8 +117,8 @@ def test_rows_take_two_lines_at_60_columns() -> None:
 
 def test_words_break_where_labels_need_the_room() -> None:
     """A reading of several words gets no wider than its lines need, so that labels stay whole."""
-    found = abtune.describe(abtune.analyze(abtune.open_dataset("h200-deep")), "same_schedule")
-    text = printed(tuple(same_schedule_page(found)), 60)
+    result = abtune.describe(abtune.analyze(abtune.open_dataset("h200-deep")), "same_schedule")
+    text = printed(tuple(same_schedule_page(result)), 60)
     assert len(re.findall(r"^M=\d+_N=\d+_K=\d+ .* depends on$", text, re.M)) == 3
 
 

@@ -17,11 +17,11 @@ ERROR = np.array([0.03, 0.02, 0.05, 0.04, 0.06])
 
 def test_agrees_with_a_random_effects_meta_analysis() -> None:
     """Q, tau (Paule-Mandel) and I2 agree with statsmodels."""
-    found = heterogeneity(EFFECT, ERROR, np.full(5, 9))
+    result = heterogeneity(EFFECT, ERROR, np.full(5, 9))
     oracle = combine_effects(EFFECT, ERROR**2, method_re="iterated", atol=1e-14)
-    assert found.q == pytest.approx(oracle.q)
-    assert found.share == pytest.approx(oracle.i2)
-    assert found.between**2 == pytest.approx(oracle.tau2, rel=1e-4)
+    assert result.q == pytest.approx(oracle.q)
+    assert result.share == pytest.approx(oracle.i2)
+    assert result.between**2 == pytest.approx(oracle.tau2, rel=1e-4)
 
 
 def test_p_is_that_of_welchs_analysis_of_variance() -> None:
@@ -30,14 +30,14 @@ def test_p_is_that_of_welchs_analysis_of_variance() -> None:
     samples = [rng.normal(shift, spread, n) for shift, spread, n in ((0, 1, 6), (0.5, 2, 9), (1, 0.5, 5))]
     means = [sample.mean() for sample in samples]
     errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in samples]
-    found = heterogeneity(means, errors, [len(sample) - 1 for sample in samples])
-    assert found.p == pytest.approx(anova_oneway(samples, use_var="unequal").pvalue)
+    result = heterogeneity(means, errors, [len(sample) - 1 for sample in samples])
+    assert result.p == pytest.approx(anova_oneway(samples, use_var="unequal").pvalue)
 
 
 def test_equal_effects_have_no_spread() -> None:
     """Equal estimates leave nothing to explain, and one shape cannot differ from others."""
-    found = heterogeneity([0.1, 0.1, 0.1], [0.02, 0.01, 0.03], [9, 9, 9])
-    assert (found.q, found.p, found.between, found.share) == pytest.approx((0, 1, 0, 0))
+    result = heterogeneity([0.1, 0.1, 0.1], [0.02, 0.01, 0.03], [9, 9, 9])
+    assert (result.q, result.p, result.between, result.share) == pytest.approx((0, 1, 0, 0))
     assert np.isnan(heterogeneity([0.1], [0.1], [9]).q)
 
 
@@ -58,9 +58,9 @@ def test_placements_average_to_mann_whitney() -> None:
     one, two = rng.integers(0, 6, (3, 7)).astype(float), rng.integers(0, 6, (3, 5)).astype(float)
     one[1, 4:] = np.nan
     samples = TwoSample.without_floor(one, two)
-    found = np.nanmean(placements(samples), axis=1)
+    means = np.nanmean(placements(samples), axis=1)
     for row in range(3):
         known = one[row][~np.isnan(one[row])]
         u = stats.mannwhitneyu(two[row], known).statistic
-        assert found[row] == pytest.approx(u / known.size / 5)
-    np.testing.assert_allclose(np.nanmean(placements(samples.swapped()), axis=1), 1 - found)
+        assert means[row] == pytest.approx(u / known.size / 5)
+    np.testing.assert_allclose(np.nanmean(placements(samples.swapped()), axis=1), 1 - means)

@@ -13,7 +13,7 @@ from abtune.stats.variance import best_of
 
 
 def all_subsets(values: np.ndarray, k: int) -> float:
-    return float(np.mean([min(part) for part in itertools.combinations(values.tolist(), k)]))
+    return float(np.mean([min(subset) for subset in itertools.combinations(values.tolist(), k)]))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -22,13 +22,13 @@ def test_pseudo_values_are_those_of_all_subsets(k: int) -> None:
     rng = np.random.default_rng(k)
     values = rng.normal(size=(4, 7))
     values[1, 2], values[2] = np.nan, 1.0  # a missing seed, and ties
-    found = best_of(values, k)
-    for row, pseudo in zip(values, found, strict=True):
+    computed = best_of(values, k)
+    for row, pseudo in zip(values, computed, strict=True):
         known = row[~np.isnan(row)]
         whole = all_subsets(known, k)
         assert np.array_equal(np.isnan(pseudo), np.isnan(row))
         assert np.nanmean(pseudo) == pytest.approx(whole)
-        left_out = [all_subsets(np.delete(known, at), k) for at in range(len(known))]
+        left_out = [all_subsets(np.delete(known, index), k) for index in range(len(known))]
         expected = len(known) * whole - (len(known) - 1) * np.array(left_out)
         assert pseudo[~np.isnan(pseudo)] == pytest.approx(expected)
 
@@ -64,12 +64,12 @@ def test_the_reference_data() -> None:
 def test_intervals_of_the_best_hold() -> None:
     """At 10 seeds some 92 of 100 intervals hold at least, over normal and skewed noise."""
     rng, held, reports = np.random.default_rng(5), np.zeros((2, 2)), 100
-    for place, draw in enumerate((rng.standard_normal, rng.standard_exponential)):
+    for kind, draw in enumerate((rng.standard_normal, rng.standard_exponential)):
         for _ in range(reports):
             logs = 0.1 * draw((6, 2, 10))
             dataset = abtune.make_dataset(
                 np.exp(logs - 8)[..., np.newaxis, np.newaxis], shapes=list("abcdef"), configs=["a", "b"]
             )
             lines = abtune.analyze(dataset).overall.best_of
-            held[place] += [line.boost_low <= 0 <= line.boost_high for line in lines]
+            held[kind] += [line.boost_low <= 0 <= line.boost_high for line in lines]
     assert (held / reports >= 0.92 - 3 * math.sqrt(0.92 * 0.08 / reports)).all()

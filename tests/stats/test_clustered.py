@@ -27,9 +27,9 @@ def test_complete_data_have_the_variance_of_the_seeds_sums() -> None:
     rng = np.random.default_rng(0)
     value = rng.normal(0, 1, (4, 7)) + rng.normal(0, 3, 7)
     weight = np.array([0.1, 0.2, 0.3, 0.4])
-    found = clustered_variance(value, weight)
-    assert found.variance == pytest.approx(np.var(weight @ value, ddof=1) / 7)
-    assert found.freedom == 6
+    result = clustered_variance(value, weight)
+    assert result.variance == pytest.approx(np.var(weight @ value, ddof=1) / 7)
+    assert result.freedom == 6
 
 
 def test_a_shape_of_few_seeds_has_its_own_variance_and_freedom() -> None:
@@ -37,9 +37,9 @@ def test_a_shape_of_few_seeds_has_its_own_variance_and_freedom() -> None:
     value = np.full((3, 10), 5.0) + np.arange(10) * 1e-9
     value[0] = np.nan
     value[0, 3:5] = 1.0, 2.0
-    found = clustered_variance(value, np.full(3, 1 / 3))
-    assert found.variance == pytest.approx(0.5 / 2 / 9)
-    assert found.freedom == pytest.approx(1)
+    result = clustered_variance(value, np.full(3, 1 / 3))
+    assert result.variance == pytest.approx(0.5 / 2 / 9)
+    assert result.freedom == pytest.approx(1)
 
 
 def test_measurement_is_a_floor_under_the_scatter_of_each_shape() -> None:
@@ -81,9 +81,9 @@ def test_what_the_runs_of_a_seed_share_is_the_covariance_of_shapes() -> None:
     rng = np.random.default_rng(2)
     sides = [rng.normal(0, 1, (4, n)) + rng.normal(0, 2, n) for n in (6, 9)]
     expected = sum(np.cov(side)[~np.eye(4, dtype=bool)].mean() / side.shape[1] for side in sides)
-    found = shared_covariance(TwoSample.without_floor(*sides))
-    assert found.variance == pytest.approx(expected)
-    assert found.freedom == 5
+    result = shared_covariance(TwoSample.without_floor(*sides))
+    assert result.variance == pytest.approx(expected)
+    assert result.freedom == 5
     opposite = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])
     for nothing in (opposite, (np.ones((1, 3)), np.ones((1, 3))), (np.ones((2, 1)), np.ones((2, 4)))):
         assert shared_covariance(TwoSample.without_floor(*nothing)).variance == 0

@@ -28,7 +28,7 @@ def timings(
 def test_balanced_components_are_those_of_restricted_likelihood() -> None:
     """With equal numbers, the three components agree with the mixed model of statsmodels."""
     values = timings(np.random.default_rng(1), (8, 4, 3), (0.05, 0.02, 0.01))
-    found = components(values)
+    result = components(values)
     seed, session = (np.broadcast_to(index, values.shape).ravel() for index in np.indices(values.shape)[:2])
     frame = pd.DataFrame({"y": 100 * values.ravel(), "one": 1.0, "session": session, "seed": seed})
     with warnings.catch_warnings():
@@ -37,7 +37,9 @@ def test_balanced_components_are_those_of_restricted_likelihood() -> None:
             "y ~ 1", groups="seed", re_formula="1", vc_formula={"session": "0 + C(session)"}, data=frame
         ).fit(reml=True)
     oracle = float(fit.cov_re.iloc[0, 0]), float(fit.vcomp[0]), float(fit.scale)
-    np.testing.assert_allclose(1e4 * np.array([found.search, found.session, found.timing]), oracle, rtol=1e-3)
+    np.testing.assert_allclose(
+        1e4 * np.array([result.search, result.session, result.timing]), oracle, rtol=1e-3
+    )
 
 
 def test_unequal_numbers_leave_the_components_unbiased() -> None:
@@ -45,9 +47,9 @@ def test_unequal_numbers_leave_the_components_unbiased() -> None:
     rng = np.random.default_rng(2)
     values = timings(rng, (4000, 7, 4, 3), (0.05, 0.04, 0.03))
     values[:, rng.random((7, 4, 3)) < 0.3] = np.nan
-    found = components(values)
-    for part, truth in ((found.search, 0.05), (found.session, 0.04), (found.timing, 0.03)):
-        assert part.mean() == pytest.approx(truth**2, rel=0.04)
+    result = components(values)
+    for variance, truth in ((result.search, 0.05), (result.session, 0.04), (result.timing, 0.03)):
+        assert variance.mean() == pytest.approx(truth**2, rel=0.04)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +64,8 @@ def test_unequal_numbers_leave_the_components_unbiased() -> None:
 )
 def test_what_cannot_be_told_apart_is_not_known(shape: tuple[int, ...], known: tuple[bool, ...]) -> None:
     """Without a second round, timing or seed there is no such component, and no number for it."""
-    found = components(timings(np.random.default_rng(3), shape, (1, 1, 1)))
-    assert (~np.isnan([found.search, found.session, found.timing])).tolist() == list(known)
+    result = components(timings(np.random.default_rng(3), shape, (1, 1, 1)))
+    assert (~np.isnan([result.search, result.session, result.timing])).tolist() == list(known)
 
 
 @given(seed=st.integers(0, 99), offset=st.floats(-20, 20))
@@ -77,9 +79,9 @@ def test_units_do_not_matter(seed: int, offset: float) -> None:
 
 def test_constant_timings_have_no_noise_and_no_correlation() -> None:
     """Where nothing varies, every component is zero and the correlation unknown."""
-    found = components(np.full((4, 3, 2), -9.0))
-    assert (found.search, found.session, found.timing) == (0, 0, 0)
-    assert np.isnan(found.correlation)
+    result = components(np.full((4, 3, 2), -9.0))
+    assert (result.search, result.session, result.timing) == (0, 0, 0)
+    assert np.isnan(result.correlation)
 
 
 def test_correlation_is_the_share_of_the_search() -> None:

@@ -47,12 +47,12 @@ def test_agreeing_variances_have_limmas_common_one() -> None:
 @pytest.mark.parametrize("shapes", [3, pytest.param(29, marks=pytest.mark.slow)])
 def test_the_common_variance_is_unbiased(shapes: int) -> None:
     """Over samples whose variances agree, the common one is right on average, within 3 %."""
-    rng, found = np.random.default_rng(7), []
+    rng, variances = np.random.default_rng(7), []
     for _ in range(4000):
         prior = fit_prior(rng.chisquare(4, shapes) / 4, np.full(shapes, 4))
         if np.isinf(prior.freedom):
-            found.append(prior.variance)
-    assert np.mean(found) == pytest.approx(1.0, abs=0.03)
+            variances.append(prior.variance)
+    assert np.mean(variances) == pytest.approx(1.0, abs=0.03)
 
 
 def test_moderation_pools_what_agrees_and_leaves_what_does_not() -> None:

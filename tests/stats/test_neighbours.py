@@ -34,8 +34,8 @@ def test_constant_series_do_not_count() -> None:
     rng = np.random.default_rng(0)
     series = rng.normal(-9, 0.05, (3, 10))
     constant = np.repeat(np.log(rng.uniform(1e-5, 1e-3, 20))[:, np.newaxis], 10, axis=1)
-    found = compare_neighbours(np.concatenate([constant, series]), np.random.default_rng(1))
-    assert found == compare_neighbours(series, np.random.default_rng(1))
+    result = compare_neighbours(np.concatenate([constant, series]), np.random.default_rng(1))
+    assert result == compare_neighbours(series, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("common", [0.0, 1.0])
@@ -79,9 +79,9 @@ def test_the_report_says_that_seeds_share_batches() -> None:
 
     def caveats(values: np.ndarray) -> list[str]:
         analysis = abtune.analyze(abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"]))
-        found = [note for note in analysis.caveats if note.startswith(ALIKE)]
-        assert analysis.sentence.endswith("are alike, so these intervals may be too narrow.") == bool(found)
-        return found
+        notes = [note for note in analysis.caveats if note.startswith(ALIKE)]
+        assert analysis.sentence.endswith("are alike, so these intervals may be too narrow.") == bool(notes)
+        return notes
 
     (note,) = caveats(log)
     assert "not independent" in note

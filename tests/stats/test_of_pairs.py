@@ -46,8 +46,8 @@ def test_it_is_the_paired_t_test() -> None:
     assert estimate.freedom.tolist() == pytest.approx([5.0] * 4)
     p = difference_p(estimate, split_share(of_pairs(first, second)))
     assert p.tolist() == pytest.approx(oracle.pvalue.tolist())
-    bounds, found = oracle.confidence_interval(0.95), welch(of_pairs(first, second), level=0.95)
-    np.testing.assert_allclose([found.low, found.high], [bounds.low, bounds.high])
+    bounds, interval = oracle.confidence_interval(0.95), welch(of_pairs(first, second), level=0.95)
+    np.testing.assert_allclose([interval.low, interval.high], [bounds.low, bounds.high])
 
 
 def test_an_incomplete_pair_drops_out() -> None:
@@ -68,12 +68,12 @@ def test_swapping_the_sides_negates_the_interval(name: str, n: int) -> None:
     """The same random numbers stand behind both; the order of the seeds does not matter either."""
     first, second = sides(n=n, seed=n)
     order = np.random.default_rng(n).permutation(n)
-    found = [
+    intervals = [
         PAIRED[name].compute(of_pairs(*pair, floor=1e-4), level=0.9)
         for pair in ((first, second), (second, first), (first[:, order], second[:, order]))
     ]
-    np.testing.assert_allclose(found[0].low, -found[1].high, rtol=1e-11)
-    np.testing.assert_allclose(found[0].low, found[2].low, rtol=1e-12)
+    np.testing.assert_allclose(intervals[0].low, -intervals[1].high, rtol=1e-11)
+    np.testing.assert_allclose(intervals[0].low, intervals[2].low, rtol=1e-12)
 
 
 def test_the_default_is_widened_to_the_paired_t_below_twenty_pairs() -> None:
@@ -95,9 +95,9 @@ def test_the_bootstrap_is_that_of_resampled_pairs() -> None:
     means = rng.choice(difference, (200_000, 20)).mean(axis=1)
     tail = special.ndtr(-math.sqrt(20 / 19) * stats.t.ppf(0.975, 19))
     low, high = np.quantile(means, [tail, 1 - tail])
-    found = expanded_percentile(of_pairs(first, second), level=0.95)
+    interval = expanded_percentile(of_pairs(first, second), level=0.95)
     width = high - low
-    assert [found.low[0], found.high[0]] == pytest.approx([low, high], abs=0.02 * width)
+    assert [interval.low[0], interval.high[0]] == pytest.approx([low, high], abs=0.02 * width)
 
 
 def test_the_floor_is_that_of_both_sides() -> None:
@@ -135,22 +135,22 @@ def test_power_is_that_of_the_paired_t_test(n: int) -> None:
     level = math.floor(0.05 / smallest_p(n, n, paired=True)) * smallest_p(n, n, paired=True)
     critical, effect = stats.t.ppf(1 - level / 2, n - 1), math.log1p(0.1) * math.sqrt(n) / 0.1
     oracle = stats.nct.sf(critical, n - 1, effect) + stats.nct.cdf(-critical, n - 1, effect)
-    found = power(0.1, (n, n), (0.1, 0.0), Requirement(level=0.05, paired=True))
-    assert float(found) == pytest.approx(oracle, abs=2e-3)
+    computed = power(0.1, (n, n), (0.1, 0.0), Requirement(level=0.05, paired=True))
+    assert float(computed) == pytest.approx(oracle, abs=2e-3)
 
 
 @pytest.mark.parametrize(("pairs", "boost"), [(6, 0.35), (7, 0.3), (8, 0.25), (12, 0.15)])
 def test_power_where_shapes_share_the_flips(pairs: int, boost: float) -> None:
     """Max-T over 29 shapes finds what the plan says, also of few flips."""
-    rng, found, reports = np.random.default_rng(pairs), 0, 400
+    rng, hits, reports = np.random.default_rng(pairs), 0, 400
     for _ in range(reports):
         noise = rng.normal(0, 0.1, (29, pairs))
         noise[0] += math.log1p(boost)
         samples = of_pairs(noise, np.zeros((29, pairs)))
-        found += float(max_t(samples, rng=rng)[0]) <= 0.05
+        hits += float(max_t(samples, rng=rng)[0]) <= 0.05
     goal = Requirement(level=0.05 / 29, resolution=0.05, paired=True)
     planned = float(power(boost, (pairs, pairs), (0.1, 0.0), goal))
-    assert found / reports == pytest.approx(planned, abs=0.03 + 3 * math.sqrt(0.25 / reports))
+    assert hits / reports == pytest.approx(planned, abs=0.03 + 3 * math.sqrt(0.25 / reports))
 
 
 def test_seeds_needed_are_pairs() -> None:

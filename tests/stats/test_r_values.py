@@ -62,5 +62,5 @@ def test_equivalence() -> None:
 
 def test_power() -> None:
     """power.t.test, which leaves out the other tail and knows that the spreads are equal."""
-    found = power(0.05, (10, 10), (0.03, 0.03), Requirement(level=0.05))
-    assert float(found) == pytest.approx(0.930119351331, abs=0.005)
+    computed = power(0.05, (10, 10), (0.03, 0.03), Requirement(level=0.05))
+    assert float(computed) == pytest.approx(0.930119351331, abs=0.005)

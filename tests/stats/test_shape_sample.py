@@ -67,9 +67,9 @@ def test_swapped_sides_negate(ratios: list[float]) -> None:
 @pytest.mark.parametrize("values", [[0.1], [0.1, 0.1, 0.1], [0.0, 0.0]])
 def test_no_spread_gives_no_interval(values: list[float]) -> None:
     """One shape, or equal ratios, have a mean and nothing that says how well it is known."""
-    found = student(values, level=0.95)
-    assert found.value == pytest.approx(values[0])
-    assert np.isnan([found.low, found.high, found.p]).all()
+    estimate = student(values, level=0.95)
+    assert estimate.value == pytest.approx(values[0])
+    assert np.isnan([estimate.low, estimate.high, estimate.p]).all()
     assert math.isnan(noise_bound(values, level=0.95)[2])
 
 

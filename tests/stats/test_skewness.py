@@ -18,10 +18,10 @@ def test_it_is_the_third_moment_of_each_row() -> None:
     values[1, 5:] = np.nan
     values[2, 4:] = np.nan
     values[3] = 2.0
-    found = skewness(values)
-    assert found[0] == pytest.approx(stats.skew(values[0]))
-    assert found[1] == pytest.approx(stats.skew(values[1, :5]))
-    assert np.isnan(found[2:]).all()
+    computed = skewness(values)
+    assert computed[0] == pytest.approx(stats.skew(values[0]))
+    assert computed[1] == pytest.approx(stats.skew(values[1, :5]))
+    assert np.isnan(computed[2:]).all()
 
 
 def test_a_constant_row_has_none_whatever_its_mean_is_rounded_to() -> None:
@@ -95,8 +95,8 @@ def test_of_few_shapes_a_gap_counts_whatever_its_error(shapes: int) -> None:
             drawn(skewed=True, shapes=shapes, seed=100 + seed),
         )
         gap = of_means(first, second).mean()
-        found = skewness_gap(TwoSample.without_floor(first, second))
-        assert found == (pytest.approx(gap) if abs(gap) > 0.15 else 0)
+        computed = skewness_gap(TwoSample.without_floor(first, second))
+        assert computed == (pytest.approx(gap) if abs(gap) > 0.15 else 0)
 
 
 @pytest.mark.parametrize(
@@ -139,15 +139,15 @@ def half_and_half(seed: int) -> TwoSample:
 
 def test_skewness_of_either_side_is_found_though_the_mean_gap_is_small() -> None:
     """Shapes in which the first side fails hide those in which the second does; both directions mislead."""
-    found = []
+    detected = []
     for seed in range(10):
         samples = half_and_half(seed)
         assert is_skewed_both_ways(samples)
         assert is_skewed_both_ways(samples.swapped())
         assert misled(samples) == (True, True) or skewness_gap(samples) != 0
         pairs = TwoSample.of_pairs(samples.first, samples.second, np.full((29, 2), np.nan))
-        found.append(any(misled(pairs)))
-    assert np.mean(found) >= 0.6
+        detected.append(any(misled(pairs)))
+    assert np.mean(detected) >= 0.6
     assert not is_skewed_both_ways(samples.rows(np.array([0, 1, 27, 28])))
 
 

@@ -50,14 +50,14 @@ def test_the_published_dump() -> None:
 def test_cosines_are_those_of_the_paper(n: int) -> None:
     """The long-run variance is the mean of squared projections on cosines, each computed by its formula."""
     values = series(n, n)[0]
-    found = cosine_mean(values)
+    estimate = cosine_mean(values)
     t = np.arange(1, n + 1)
     cosines = [
         np.sqrt(2 / n) * (np.cos(np.pi * j * (t - 0.5) / n) * (values - values.mean())).sum()
-        for j in range(1, found.freedom + 1)
+        for j in range(1, estimate.freedom + 1)
     ]
-    assert found.error == pytest.approx(np.sqrt(np.mean(np.square(cosines)) / n))
-    assert found.mean == pytest.approx(values.mean())
+    assert estimate.error == pytest.approx(np.sqrt(np.mean(np.square(cosines)) / n))
+    assert estimate.mean == pytest.approx(values.mean())
 
 
 def test_two_values_have_the_usual_interval() -> None:

@@ -47,9 +47,9 @@ def test_swapping_exchanges_the_sides_with_their_floors() -> None:
 def test_some_shapes_keep_their_seeds_and_floors(index: object) -> None:
     """Rows are chosen as in an array."""
     samples = small()
-    found = samples.rows(index)  # type: ignore[arg-type]
+    chosen = samples.rows(index)  # type: ignore[arg-type]
     for name in ("first", "second", "floor"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(samples, name)[index])
+        np.testing.assert_array_equal(getattr(chosen, name), getattr(samples, name)[index])
 
 
 def test_blocks_of_a_group_are_the_group() -> None:

@@ -34,12 +34,12 @@ def test_a_lone_timing_is_itself_with_unknown_variance() -> None:
 def test_moments_agree_with_numpy_and_use_the_sample_variance() -> None:
     """The denominator is n - 1, and NaN do not count."""
     values = np.array([[1.0, 4.0, 2.0, NAN], [3.0, NAN, NAN, NAN], [NAN] * 4])
-    found = moments(values)
-    assert found.n.tolist() == [3, 1, 0]
-    assert found.mean[:2] == pytest.approx([7 / 3, 3.0])
-    assert found.variance[0] == pytest.approx(np.var([1, 4, 2], ddof=1))
-    assert np.isnan(found.variance[1:]).all()
-    assert np.isnan(found.mean[2])
+    result = moments(values)
+    assert result.n.tolist() == [3, 1, 0]
+    assert result.mean[:2] == pytest.approx([7 / 3, 3.0])
+    assert result.variance[0] == pytest.approx(np.var([1, 4, 2], ddof=1))
+    assert np.isnan(result.variance[1:]).all()
+    assert np.isnan(result.mean[2])
 
 
 def test_constant_samples_have_no_variance_at_all() -> None:

@@ -41,8 +41,8 @@ def covered(name: str, estimand: Estimand, n: int) -> float:
             first, second = best_of(first, searches), best_of(second, searches)
         method, unknown = METHODS[estimand, name], np.full((REPLICATIONS, 2), np.nan)
         samples = (TwoSample.of_pairs if method.paired else TwoSample)(first, second, unknown)
-        found = method.compute(samples, level=0.95)
-        shares.append(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+        interval = method.compute(samples, level=0.95)
+        shares.append(np.mean((interval.low <= 1e-12) & (interval.high >= -1e-12)))
     return float(np.mean(shares))
 
 

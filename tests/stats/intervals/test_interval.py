@@ -115,9 +115,9 @@ def test_constant_samples_without_a_floor_have_a_point(method) -> None:
     """Seeds that agree exactly give their difference, not NaN."""
     first, second = np.full((2, 7), 0.3), np.full((2, 7), 0.3)
     second[1] = 0.1
-    found = method(TwoSample.without_floor(first, second), level=0.95)
-    np.testing.assert_array_equal(found.low, found.high)
-    np.testing.assert_allclose(found.low, [0.0, 0.2], atol=1e-15)
+    interval = method(TwoSample.without_floor(first, second), level=0.95)
+    np.testing.assert_array_equal(interval.low, interval.high)
+    np.testing.assert_allclose(interval.low, [0.0, 0.2], atol=1e-15)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -125,10 +125,10 @@ def test_constant_samples_without_a_floor_have_a_point(method) -> None:
 def test_variance_never_falls_below_that_of_measurement(method, n: int) -> None:
     """With tied seeds the interval is as wide as measurement alone would make it."""
     samples = TwoSample(np.zeros((1, n)), np.zeros((1, n)), np.array([[1e-4, 4e-4]]))
-    found = method(samples, level=0.95)
+    interval = method(samples, level=0.95)
     freedom = (5e-4) ** 2 / (((1e-4) ** 2 + (4e-4) ** 2) / (n - 1))
     half = stats.t.ppf(0.975, freedom) * np.sqrt(5e-4 / n)
-    np.testing.assert_allclose([found.low[0], found.high[0]], [-half, half], rtol=2e-4)
+    np.testing.assert_allclose([interval.low[0], interval.high[0]], [-half, half], rtol=2e-4)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -146,6 +146,6 @@ def test_too_few_seeds_give_nan_in_place(method) -> None:
     """A side of one seed has a difference but no interval; an empty side has neither."""
     first = np.array([[1.0, np.nan], [np.nan, np.nan], [1.0, 2.0]])
     second = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
-    found = method(TwoSample.without_floor(first, second), level=0.95)
-    assert np.isnan(found.low).tolist() == [True, True, False]
-    assert np.isnan(found.difference).tolist() == [False, True, False]
+    interval = method(TwoSample.without_floor(first, second), level=0.95)
+    assert np.isnan(interval.low).tolist() == [True, True, False]
+    assert np.isnan(interval.difference).tolist() == [False, True, False]

@@ -57,10 +57,10 @@ def test_the_error_of_a_median_agrees_with_published_code() -> None:
     p <- pbinom(c - 1, n, .5); z <- qnorm(1 - p); (y[n - c + 1] - y[c])/(2*z)
     """
     first = np.log([[21.0, 24, 28, 30, 35, 41, 44]])
-    found = median_error(TwoSample.without_floor(first, np.zeros((1, 7))))
+    estimate = median_error(TwoSample.without_floor(first, np.zeros((1, 7))))
     z = stats.norm.ppf(1 - stats.binom.cdf(0, 7, 0.5))
-    assert found.error[0] == pytest.approx((np.log(44) - np.log(21)) / (2 * z))
-    assert found.difference[0] == pytest.approx(np.log(30))
+    assert estimate.error[0] == pytest.approx((np.log(44) - np.log(21)) / (2 * z))
+    assert estimate.difference[0] == pytest.approx(np.log(30))
 
 
 def swapped_cases() -> Iterator[object]:
@@ -109,12 +109,12 @@ def test_intervals_are_bounded_whatever_ties(name: str, estimand: Estimand, n: i
     first[1] = 0.2
     first[2, 0] = second[2, -1] = 0.1
     for floor in (np.full((3, 2), np.nan), np.full((3, 2), 1e-4)):
-        found = interval(name, first, second, estimand=estimand, floor=floor)
-        assert np.isfinite([found.low, found.high]).all()
-        assert (found.low <= found.difference).all()
-        assert (found.difference <= found.high).all()
+        bounds = interval(name, first, second, estimand=estimand, floor=floor)
+        assert np.isfinite([bounds.low, bounds.high]).all()
+        assert (bounds.low <= bounds.difference).all()
+        assert (bounds.difference <= bounds.high).all()
         if not np.isnan(floor).any():
-            assert (found.high - found.low > 1e-4).all()
+            assert (bounds.high - bounds.low > 1e-4).all()
 
 
 @pytest.mark.parametrize(("name", "estimand"), NAMES)
@@ -122,9 +122,9 @@ def test_too_few_seeds_give_nan_in_place(name: str, estimand: Estimand) -> None:
     """A side of one seed has a difference but no interval; an empty side has neither."""
     first = np.array([[1.0, np.nan], [np.nan, np.nan], [1.0, 2.0]])
     second = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
-    found = interval(name, first, second, estimand=estimand)
-    assert np.isnan(found.low).tolist() == [True, True, False]
-    assert np.isnan(found.difference).tolist() == [False, True, False]
+    bounds = interval(name, first, second, estimand=estimand)
+    assert np.isnan(bounds.low).tolist() == [True, True, False]
+    assert np.isnan(bounds.difference).tolist() == [False, True, False]
 
 
 def test_medians_of_more_than_a_thousand_values_have_an_interval() -> None:
@@ -132,7 +132,7 @@ def test_medians_of_more_than_a_thousand_values_have_an_interval() -> None:
     values = stats.norm.ppf((np.arange(1100) + 0.5) / 1100)[np.newaxis]
     width = []
     for n in (1100, 1099):
-        found = interval("percentile", values[:, :n], np.zeros((1, 5)), estimand=Estimand.MEDIAN)
-        width.append(found.high[0] - found.low[0])
+        bounds = interval("percentile", values[:, :n], np.zeros((1, 5)), estimand=Estimand.MEDIAN)
+        width.append(bounds.high[0] - bounds.low[0])
     assert width[0] == pytest.approx(width[1], rel=0.05)
     assert width[0] == pytest.approx(2 * 1.96 * np.sqrt(np.pi / 2 / 1100), rel=0.05)

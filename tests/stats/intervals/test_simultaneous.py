@@ -20,8 +20,8 @@ SHAPES = 29
 
 def computed(samples: TwoSample, level: float = 0.95) -> tuple[Array, Array]:
     tails = resample_tails(samples, level=level, rng=np.random.default_rng(0))
-    found = simultaneous(samples, tails, level=level)
-    return found.low, found.high
+    interval = simultaneous(samples, tails, level=level)
+    return interval.low, interval.high
 
 
 def drawn(shapes: int = 6, n: int = 8, m: int = 8) -> TwoSample:
@@ -34,8 +34,8 @@ def test_the_critical_value_is_that_of_independent_shapes() -> None:
     share = (np.arange(RESAMPLES) + 0.5) / RESAMPLES
     one = np.sort(np.abs(stats.norm.ppf(share)))[-600:]
     for shapes in (1, 5, SHAPES):
-        found = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
-        assert found == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
+        critical = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
+        assert critical == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
 
 
 def test_it_is_the_quantile_of_the_largest_t_of_joint_resamples() -> None:
@@ -63,8 +63,8 @@ def test_resamples_of_few_seeds_come_as_often_as_their_probability_says(n: int) 
     for seed in range(5):
         (resamples,) = resampled(pairs, rng=np.random.default_rng(seed))
         t = np.where(resamples.turn > 0, -resamples.t, resamples.t)
-        found = (t <= limits).mean(axis=0)
-        np.testing.assert_allclose(found, shares, atol=0.0012)
+        attained = (t <= limits).mean(axis=0)
+        np.testing.assert_allclose(attained, shares, atol=0.0012)
 
 
 @pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
@@ -119,14 +119,14 @@ def test_known_tails_give_the_same_as_new_ones() -> None:
     others = drawn(4)
     others.first[1] = np.nan
     known, whole = (
-        resample_tails(part, level=0.95, rng=np.random.default_rng(0)) for part in (others, samples)
+        resample_tails(sample, level=0.95, rng=np.random.default_rng(0)) for sample in (others, samples)
     )
     again = resample_tails(samples, level=0.95, rng=np.random.default_rng(0), known=known)
     assert (known.index.tolist(), again.index.tolist()) == ([0, 2, 3], [0, 2, 3, 1])
     assert np.array_equal(again.pool.counts, whole.pool.counts)
     low, high = computed(samples)
-    found = simultaneous(samples, again, level=0.95)
-    np.testing.assert_allclose((found.low, found.high), (low, high))
+    bounds = simultaneous(samples, again, level=0.95)
+    np.testing.assert_allclose((bounds.low, bounds.high), (low, high))
 
 
 @pytest.mark.slow

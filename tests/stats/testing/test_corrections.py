@@ -41,9 +41,9 @@ def test_holm_is_monotone_and_knows_no_order(p: list[float], random) -> None:
 
 def test_what_was_not_tested_does_not_count() -> None:
     """NaN stay NaN and leave the size of the family alone."""
-    found = holm([0.01, np.nan, 0.04])
-    assert found[[0, 2]] == pytest.approx([0.02, 0.04])
-    assert np.isnan(found[1])
+    adjusted = holm([0.01, np.nan, 0.04])
+    assert adjusted[[0, 2]] == pytest.approx([0.02, 0.04])
+    assert np.isnan(adjusted[1])
     assert np.isnan(holm([np.nan])).all()
     assert holm([]).size == 0
 

@@ -36,8 +36,8 @@ def slack(rate: float, replications: int = REPLICATIONS) -> float:
 def coverage(method, first: Noise, second: Noise, n: int, m: int, *, seed: int) -> float:
     rng = np.random.default_rng([seed, n, m])
     one, two = first(rng, (REPLICATIONS, n)), second(rng, (REPLICATIONS, m))
-    found = method(pair(one, two), level=0.95)
-    return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+    interval = method(pair(one, two), level=0.95)
+    return float(np.mean((interval.low <= 1e-12) & (interval.high >= -1e-12)))
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -129,6 +129,6 @@ def test_equivalence_is_as_conservative_as_the_test_of_a_difference() -> None:
     one, two = rng.normal(0.01, 0.001, (6, 5)), rng.normal(0, 0.001, (6, 20))
     settings = Settings(baseline="a", candidate="b")
     samples = pair(one, two)
-    found = run_tests(samples, settings, rng)
+    result = run_tests(samples, settings, rng)
     expected = equivalence_p(conservative_welch(samples), split_share(samples), margin=math.log(1.02))
-    assert found.p_equivalence == pytest.approx(expected, rel=1e-12)
+    assert result.p_equivalence == pytest.approx(expected, rel=1e-12)

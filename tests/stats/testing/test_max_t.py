@@ -28,7 +28,7 @@ def enumerated(first: Array, second: Array) -> Array:
     order = np.argsort(-observed)
     rows = []
     for chosen in itertools.combinations(range(pooled.shape[1]), n):
-        rest = [place for place in range(pooled.shape[1]) if place not in chosen]
+        rest = [column for column in range(pooled.shape[1]) if column not in chosen]
         rows.append(welch_t(pooled[:, list(chosen)], pooled[:, rest]))
     t, p, last = np.array(rows), np.empty(len(first)), 0.0
     for step, shape in enumerate(order):
@@ -42,10 +42,10 @@ def test_it_is_what_the_book_says(n: int, m: int) -> None:
     """Adjusted p-values agree with plain enumeration, whichever side comes first."""
     rng = np.random.default_rng([n, m])
     first, second = rng.normal(0, 1, (6, n)), rng.normal(0, 1, (6, m)) + np.arange(6)[:, np.newaxis]
-    found = max_t(pair(first, second), rng=generator())
-    np.testing.assert_allclose(found, enumerated(first, second), rtol=1e-9)
+    adjusted = max_t(pair(first, second), rng=generator())
+    np.testing.assert_allclose(adjusted, enumerated(first, second), rtol=1e-9)
     back = max_t(pair(second, first), rng=generator())
-    np.testing.assert_allclose(back, found, rtol=1e-9)
+    np.testing.assert_allclose(back, adjusted, rtol=1e-9)
 
 
 def test_random_splits_agree_with_all_of_them() -> None:
@@ -64,8 +64,8 @@ def test_five_seeds_can_show_something() -> None:
     """29 shapes at 5 + 5 seeds: the smallest adjusted p is 2 in 252, where Holm's would be 29 times that."""
     rng = np.random.default_rng(2)
     first, second = rng.normal(0, 0.01, (29, 5)), rng.normal(0.5, 0.01, (29, 5))
-    found = max_t(pair(first, second), rng=generator())
-    np.testing.assert_allclose(found, 2 / 252)
+    adjusted = max_t(pair(first, second), rng=generator())
+    np.testing.assert_allclose(adjusted, 2 / 252)
 
 
 def test_missing_seeds_travel_with_their_columns() -> None:
@@ -74,12 +74,12 @@ def test_missing_seeds_travel_with_their_columns() -> None:
     first, second = rng.normal(0, 1, (5, 6)), rng.normal(0, 1, (5, 6))
     second[0] += 9
     first[1, 3:], second[2, 1:], second[4] = np.nan, np.nan, np.nan
-    found = max_t(pair(first, second), rng=generator())
-    assert np.isnan(found).tolist() == [False, False, True, False, True]
-    assert found[0] < 0.05
+    adjusted = max_t(pair(first, second), rng=generator())
+    assert np.isnan(adjusted).tolist() == [False, False, True, False, True]
+    assert adjusted[0] < 0.05
     padded = np.concatenate([first, np.full((5, 2), np.nan)], axis=1)
     again = max_t(pair(padded, second), rng=generator())
-    np.testing.assert_allclose(again, found)
+    np.testing.assert_allclose(again, adjusted)
     nothing = max_t(pair(first[2:3], second[2:3]), rng=generator())
     assert np.isnan(nothing).all()
 
@@ -88,8 +88,8 @@ def test_constant_samples_count_as_what_they_are() -> None:
     """Equal constants have p = 1, different ones the smallest p, and a floor takes that away."""
     first, second = np.zeros((2, 5)), np.zeros((2, 5))
     second[1] = 0.1
-    found = max_t(pair(first, second), rng=generator())
-    np.testing.assert_allclose(found, [1.0, 2 / 252])
+    adjusted = max_t(pair(first, second), rng=generator())
+    np.testing.assert_allclose(adjusted, [1.0, 2 / 252])
     floored = max_t(TwoSample(first, second, np.full((2, 2), 1.0)), rng=generator())
     np.testing.assert_allclose(floored, [1.0, 2 / 252])
 
@@ -101,6 +101,6 @@ def test_any_false_alarm_is_rare(name: str) -> None:
     hits = 0
     for _ in range(analyses):
         first, second = ALIKE[name](rng, (29, 5)), ALIKE[name](rng, (29, 5))
-        found = max_t(pair(first, second), rng=rng)
-        hits += bool((found <= 0.05).any())
+        adjusted = max_t(pair(first, second), rng=rng)
+        hits += bool((adjusted <= 0.05).any())
     assert hits / analyses <= 0.055 + 3 * np.sqrt(0.05 * 0.95 / analyses)

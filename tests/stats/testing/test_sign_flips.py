@@ -78,8 +78,8 @@ def test_max_t_counts_flips_of_whole_columns() -> None:
     t, observed = squared(flips[:, np.newaxis, :] * rows), squared(rows)
     order = np.argsort(-observed)
     expected, least = np.empty(3), 0.0
-    for place, shape in enumerate(order):
-        largest = t[:, order[place:]].max(axis=1)
+    for rank, shape in enumerate(order):
+        largest = t[:, order[rank:]].max(axis=1)
         least = max(least, float(np.mean(largest >= observed[shape] * (1 - 1e-9))))
         expected[shape] = least
     assert max_t(pairs_of(rows), rng=rng).tolist() == pytest.approx(expected.tolist())

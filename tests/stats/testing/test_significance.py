@@ -61,7 +61,7 @@ def rational_p(first: Array, second: Array) -> float:
     """Share of the splits of n + n values whose difference is as large, without rounding."""
     n = len(first)
     values = [Fraction(float(value)) for value in (*first, *second)]
-    away = [abs(2 * sum(part) - sum(values)) for part in itertools.combinations(values, n)]
+    away = [abs(2 * sum(subset) - sum(values)) for subset in itertools.combinations(values, n)]
     return sum(distance >= away[0] for distance in away) / len(away)
 
 
