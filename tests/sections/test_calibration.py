@@ -35,13 +35,13 @@ def calibrated(dataset: xr.Dataset, **options: Any) -> abtune.Calibration:
 
 def test_the_method_keeps_its_promises_on_normal_noise() -> None:
     """Coverage is near 95 %, false alarms near 5 %, and power grows with the boost."""
-    found = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))
-    for row in found.simulated:
+    calibration = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))
+    for row in calibration.simulated:
         assert row.coverage == pytest.approx(0.95, abs=0.03)
         assert row.false_alarm <= 0.08
         assert row.power[0] <= row.power[1]
-    assert found.any_false_alarm <= 0.08
-    assert found.error == pytest.approx(0.0109, abs=1e-4)
+    assert calibration.any_false_alarm <= 0.08
+    assert calibration.error == pytest.approx(0.0109, abs=1e-4)
 
 
 def test_boosts_of_the_dataset_do_not_matter() -> None:
@@ -93,8 +93,8 @@ def test_shapes_with_few_seeds_are_left_out() -> None:
     """A shape without enough seeds on a side is in no table; where none has enough, there is one line."""
     dataset = make_sweep([0.0, 0.0], n=4)
     dataset["latency"][0, 1, 2:] = NAN
-    found = calibrated(dataset)
-    assert [row.shape for row in found.simulated] == ["shape1"]
+    calibration = calibrated(dataset)
+    assert [row.shape for row in calibration.simulated] == ["shape1"]
     with pytest.raises(InputError, match="no shape has 3 seeds per configuration"):
         calibrated(make_sweep([0.0, 0.0], n=2))
 
@@ -124,9 +124,9 @@ def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
 
 def test_the_pilot_keeps_its_promises() -> None:
     """On the pilot's noise the interval covers and false alarms stay near their level."""
-    found = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=1000)
-    assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
-    assert found.any_false_alarm <= 0.07
+    calibration = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=1000)
+    assert all(0.93 <= row.coverage <= 0.97 for row in calibration.simulated)
+    assert calibration.any_false_alarm <= 0.07
 
 
 @pytest.mark.parametrize(
@@ -142,24 +142,26 @@ def test_the_pilot_keeps_its_promises() -> None:
 def test_what_is_chosen_is_calibrated(options: dict[str, str]) -> None:
     """Other methods are judged by what they do: no correction errs often."""
     dataset = make_sweep(np.zeros(4), n=7, noise=(0.02, 0.03))
-    found = calibrated(dataset, replications=150, boosts=(0.1,), **options)
-    coverage = np.mean([row.coverage for row in found.simulated])
+    calibration = calibrated(dataset, replications=150, boosts=(0.1,), **options)
+    coverage = np.mean([row.coverage for row in calibration.simulated])
     assert coverage > 0.91
     assert (
-        found.any_false_alarm >= 0.09 if options.get("correction") == "none" else found.any_false_alarm <= 0.1
+        calibration.any_false_alarm >= 0.09
+        if options.get("correction") == "none"
+        else calibration.any_false_alarm <= 0.1
     )
-    assert all(row.power[0] > 0.5 for row in found.simulated)
-    assert {**dataclasses.asdict(found.settings), **options} == dataclasses.asdict(found.settings)
+    assert all(row.power[0] > 0.5 for row in calibration.simulated)
+    assert {**dataclasses.asdict(calibration.settings), **options} == dataclasses.asdict(calibration.settings)
 
 
 @pytest.mark.parametrize("estimand", list(Estimand))
 def test_what_is_typical_of_a_pool(estimand: Estimand) -> None:
     """What an estimand is of, as a large sample has it, so that no difference is none."""
-    found = pool(np.array([0.0, 0.01, 0.02, 0.3, 0.02, 0.05]))
-    drawn = found.draw((400_000,), np.random.default_rng(3))
+    noise_pool = pool(np.array([0.0, 0.01, 0.02, 0.3, 0.02, 0.05]))
+    drawn = noise_pool.draw((400_000,), np.random.default_rng(3))
     kept = drawn[: 400_000 // estimand.searches * estimand.searches].reshape(-1, estimand.searches)
     typical = np.median(drawn) if estimand is Estimand.MEDIAN else kept.min(axis=1).mean()
-    assert found.typical(estimand) == pytest.approx(typical, abs=2e-3)
+    assert noise_pool.typical(estimand) == pytest.approx(typical, abs=2e-3)
     constant = pool(np.zeros(4))
     assert constant.typical(estimand) == 0
 

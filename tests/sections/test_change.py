@@ -70,13 +70,13 @@ def test_verdicts() -> None:
     """A large change, none, and one that the noise hides; each family of tests is corrected by Holm."""
     first = xr.concat([make_sweep([0.0, 0.3], noise=0.01, seed=1), _named(0.3, 0.4, 3)], "shape")
     second = xr.concat([make_sweep([0.2, 0.3], noise=0.01, seed=2), _named(0.4, 0.4, 4)], "shape")
-    found = abtune.compare_datasets(first, second)
-    assert [row.verdict for row in found.shapes] == [
+    change = abtune.compare_datasets(first, second)
+    assert [row.verdict for row in change.shapes] == [
         ChangeVerdict.CHANGED,
         ChangeVerdict.UNCHANGED,
         ChangeVerdict.NOT_SETTLED,
     ]
-    ordered = sorted(found.shapes, key=lambda row: row.p)
+    ordered = sorted(change.shapes, key=lambda row: row.p)
     assert ordered[0].p_adjusted == pytest.approx(3 * ordered[0].p)
     assert (
         abtune.compare_datasets(first, second, tolerance=0.001).shapes[1].verdict is ChangeVerdict.NOT_SETTLED
@@ -91,11 +91,11 @@ def test_the_interval_covers_and_false_changes_are_rare() -> None:
     """Of 1,000 shapes without a change the interval covers about 95 %, with unequal noise and few seeds."""
     first = make_sweep(np.full(1000, 0.2), n=5, m=8, noise=(0.05, 0.02), seed=5)
     second = make_sweep(np.full(1000, 0.2), n=10, m=5, noise=(0.02, 0.02), seed=6)
-    found = abtune.compare_datasets(first, second)
-    covered = sum(row.low <= 0 <= row.high for row in found.shapes)
+    change = abtune.compare_datasets(first, second)
+    covered = sum(row.low <= 0 <= row.high for row in change.shapes)
     assert 936 <= covered <= 975
-    assert sum(row.p <= 0.05 for row in found.shapes) == 1000 - covered
-    assert not any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
+    assert sum(row.p <= 0.05 for row in change.shapes) == 1000 - covered
+    assert not any(row.verdict is ChangeVerdict.CHANGED for row in change.shapes)
     means = [
         abtune.compare_datasets(*(make_sweep([0.2] * 3, n=5, seed=seed + add) for add in (0, 1000))).overall
         for seed in range(60)
@@ -111,8 +111,8 @@ def test_two_seeds_that_agree_by_chance_change_nothing_beside_ten() -> None:
         log = 0.2 * rng.integers(0, 2, (29, 2, 12)) + rng.normal(0, 0.005, (29, 2, 12)) - 8
         labels = [f"s{number}" for number in range(29)]
         two, ten = (
-            abtune.make_dataset(np.exp(part), shapes=labels, configs=["old", "new"])
-            for part in (log[..., :2], log[..., 2:])
+            abtune.make_dataset(np.exp(samples), shapes=labels, configs=["old", "new"])
+            for samples in (log[..., :2], log[..., 2:])
         )
         rows = abtune.compare_datasets(two, ten).shapes
         changed += any(row.verdict is ChangeVerdict.CHANGED for row in rows)
@@ -137,14 +137,14 @@ def test_one_configuration_compares_latencies() -> None:
     """A single configuration gives a ratio of latencies: chosen by name, or because there is no other."""
     first, second = make_sweep([0.0, 0.1], seed=1), make_sweep([0.0, 0.1], seed=2)
     second["latency"] = second["latency"] * 1.3
-    found = abtune.compare_datasets(first, second, config="mainline")
-    assert (found.quantity, found.configs_a) == ("latency", ("mainline",))
-    row = found.shapes[1]
+    change = abtune.compare_datasets(first, second, config="mainline")
+    assert (change.quantity, change.configs_a) == ("latency", ("mainline",))
+    row = change.shapes[1]
     assert row.change == pytest.approx(row.b / row.a - 1) == pytest.approx(0.3, abs=0.05)
     assert row.verdict is ChangeVerdict.CHANGED
     assert row.seeds == (10, 10)
     own = abtune.compare_datasets(single(first), single(second))
-    assert own.shapes == found.shapes
+    assert own.shapes == change.shapes
     renamed = single(second).assign_coords(config=["newer"])
     assert abtune.compare_datasets(single(first), renamed).configs_b == ("newer",)
 
@@ -180,8 +180,8 @@ def test_conditions_that_differ_are_listed() -> None:
         configurations=strategies[1],
         tvm_version="0.27",
     )
-    found = abtune.compare_datasets(first, second).mismatches
-    assert {row.what: (row.a, row.b) for row in found} == {
+    mismatches = abtune.compare_datasets(first, second).mismatches
+    assert {row.what: (row.a, row.b) for row in mismatches} == {
         "device": ("H200", "H100"),
         "TVM": ("", "0.27"),
         "trials": ("64", "128"),
@@ -207,7 +207,7 @@ def test_rounded_times_that_fall_together_are_no_shared_runs() -> None:
     """A clock of 0.1 ms gives many runs one time; only several timings, or many digits, tell a run."""
     first, second = (make_sweep([0.1, 0.0], n=10, noise=0.02, seed=seed) for seed in (1, 2))
     coarse = [sweep.assign(latency=(sweep["latency"] * 1e6).round(-1) / 1e6) for sweep in (first, second)]
-    assert np.isin(*(part["latency"].values for part in coarse)).sum() > 10
+    assert np.isin(*(dataset["latency"].values for dataset in coarse)).sum() > 10
     assert not any("timings or the winner" in caveat for caveat in caveats(*coarse))
     with pytest.raises(InputError, match="the same timings of every common shape"):
         caveats(coarse[0], coarse[0].copy())
@@ -260,10 +260,10 @@ def test_a_step_of_the_timer_is_no_change() -> None:
 def test_the_same_winners_are_compared_with_themselves() -> None:
     """The change stays, the noise of the searches cancels; the interval is of two samples of changes."""
     first, second = again(make_sweep([0.1], n=6, m=8, noise=0.2), [[0.01, -0.03]], noise=0.004)
-    found = abtune.compare_datasets(first, second)
+    change = abtune.compare_datasets(first, second)
     apart = abtune.compare_datasets(first.drop_vars("winner"), second.drop_vars("winner"))
-    assert (found.same_winners, apart.same_winners) == (True, False)
-    (row,), (wide,) = found.shapes, apart.shapes
+    assert (change.same_winners, apart.same_winners) == (True, False)
+    (row,), (wide,) = change.shapes, apart.shapes
     assert (row.a, row.b, row.change) == (wide.a, pytest.approx(wide.b), pytest.approx(wide.change))
     assert row.high - row.low < (wide.high - wide.low) / 20
     assert not caveats(first, second)
@@ -275,7 +275,7 @@ def test_the_same_winners_are_compared_with_themselves() -> None:
     interval = welch.confidence_interval()  # with more degrees of freedom
     assert math.log1p(row.low) <= interval.low
     assert math.log1p(row.high) >= interval.high
-    assert found.overall.change == pytest.approx(row.change)
+    assert change.overall.change == pytest.approx(row.change)
 
 
 def test_latencies_of_the_same_winners_are_pairs() -> None:
@@ -304,22 +304,22 @@ def test_intervals_of_the_same_winners_cover() -> None:
     """Of 1,000 shapes without a change of boost the interval covers about 95 %; none is called changed."""
     sweep = make_sweep(np.full(1000, 0.2), n=5, m=8, noise=0.2)
     first, second = again(sweep, np.full((1000, 2), 0.05), noise=0.01)
-    found = abtune.compare_datasets(first, second)
-    covered = sum(row.low <= 0 <= row.high for row in found.shapes)
+    change = abtune.compare_datasets(first, second)
+    covered = sum(row.low <= 0 <= row.high for row in change.shapes)
     assert 936 <= covered <= 985
-    assert not any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
-    assert found.overall.low <= 0 <= found.overall.high
+    assert not any(row.verdict is ChangeVerdict.CHANGED for row in change.shapes)
+    assert change.overall.low <= 0 <= change.overall.high
 
 
 def test_only_winners_that_both_time_are_compared() -> None:
     """A measurement that lost some winners is compared by the others, in both datasets."""
     first, second = again(make_sweep([0.1], n=8, noise=0.2), [[0.0, 0.0]], noise=0.01)
     second["latency"][0, 1, :3] = np.nan
-    found = abtune.compare_datasets(first, second)
-    assert found.shapes[0].seeds == (8, 5, 8, 5)
+    change = abtune.compare_datasets(first, second)
+    assert change.shapes[0].seeds == (8, 5, 8, 5)
     kept = first["latency"].values[0, :, :, 0, 0]
     medians = [math.exp(np.log(side).mean()) for side in (kept[0], kept[1, 3:])]
-    assert found.shapes[0].a == pytest.approx(medians[0] / medians[1] - 1)
+    assert change.shapes[0].a == pytest.approx(medians[0] / medians[1] - 1)
 
 
 def test_some_other_winners_make_the_samples_independent() -> None:
@@ -329,17 +329,17 @@ def test_some_other_winners_make_the_samples_independent() -> None:
     other["winner"][0, 1, 3] = "another trace"
     copied["latency"][0, 1, 3] = first["latency"][0, 1, 3]
     for changed in (other, copied, second.assign_coords(seed=second["seed"] + 1)):
-        found = abtune.compare_datasets(first, changed)
-        assert not found.same_winners
-        assert "have the timings or the winner of a run of A" in found.caveats[0]
+        change = abtune.compare_datasets(first, changed)
+        assert not change.same_winners
+        assert "have the timings or the winner of a run of A" in change.caveats[0]
 
 
 def test_the_winners_of_h200_are_as_good_on_h100() -> None:
     """Of 580 kernels on another card most boosts are unchanged; the searches alone cannot tell."""
     sweep, later = (abtune.open_dataset(name) for name in ("h200-tvm14009", "h100-tvm14009-winners"))
-    found = abtune.compare_datasets(sweep, later)
+    paired = abtune.compare_datasets(sweep, later)
     apart = abtune.compare_datasets(sweep.drop_vars("winner"), later.drop_vars("winner"))
-    for change, unchanged in ((found, 24), (apart, 0)):
+    for change, unchanged in ((paired, 24), (apart, 0)):
         assert sum(row.verdict is ChangeVerdict.UNCHANGED for row in change.shapes) == unchanged
         assert sum(row.verdict is ChangeVerdict.CHANGED for row in change.shapes) == 0
 
@@ -350,7 +350,7 @@ def test_a_change_without_a_lower_limit_is_told_of_two_designs() -> None:
     shared = make_sweep([0.0], n=2, noise=0.3, seed=3).assign_attrs(design="shared")
     for pair in ((separate, shared), (shared, separate)):
         section = change_section(abtune.compare_datasets(*pair, level=0.9999), ("", ""))
-        (said,) = [part.text for part in section.page if isinstance(part, Prose) and "luck" in part.text]
+        (said,) = [block.text for block in section.page if isinstance(block, Prose) and "luck" in block.text]
         assert "-100.0 to " in said
 
 
@@ -359,13 +359,13 @@ def test_shapes_without_seeds_have_no_interval() -> None:
     first, second = make_sweep([0.1, 0.1], seed=1), make_sweep([0.1, 0.1], seed=2)
     second["latency"][0, 1, 1:] = np.nan
     second["run_status"][0, 1, 1:] = abtune.RunStatus.MISSING
-    found = abtune.compare_datasets(first, second)
-    assert math.isfinite(found.shapes[0].change)
-    assert math.isnan(found.shapes[0].low)
-    assert math.isnan(found.shapes[0].p_adjusted)
-    assert found.shapes[0].verdict is ChangeVerdict.NOT_SETTLED
-    assert found.overall.shapes == 1
-    assert "1 common shape without two seeds in every sample" in found.caveats[0]
+    change = abtune.compare_datasets(first, second)
+    assert math.isfinite(change.shapes[0].change)
+    assert math.isnan(change.shapes[0].low)
+    assert math.isnan(change.shapes[0].p_adjusted)
+    assert change.shapes[0].verdict is ChangeVerdict.NOT_SETTLED
+    assert change.overall.shapes == 1
+    assert "1 common shape without two seeds in every sample" in change.caveats[0]
 
 
 def test_constant_samples_claim_no_more_than_their_number_shows() -> None:
@@ -430,10 +430,10 @@ def test_failures_in_one_dataset_make_few_false_changes(shapes: int, most: int) 
     for seed in range(20):
         before = failing_sweep(2 * seed, shapes=shapes, failing=False)
         after = failing_sweep(2 * seed + 1, shapes=shapes, failing=True)
-        found = abtune.compare_datasets(before, after)
-        wrong += any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
+        change = abtune.compare_datasets(before, after)
+        wrong += any(row.verdict is ChangeVerdict.CHANGED for row in change.shapes)
         if shapes == 29:
-            assert any("must also pass a bootstrap-t test" in caveat for caveat in found.caveats)
+            assert any("must also pass a bootstrap-t test" in caveat for caveat in change.caveats)
     assert wrong <= most
 
 

@@ -38,8 +38,8 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     """Return a dataset whose timings are the best of the first trials of each search."""
     times = dataset["trial_latency"].where(dataset["trial_status"] == TrialStatus.OK).values
     best = np.fmin.reduce(times[..., :trials], axis=-1)
-    part = dataset.isel(round=[0], repeat=[0])
-    return add_variables(part, latency=best[..., np.newaxis, np.newaxis])
+    one_round = dataset.isel(round=[0], repeat=[0])
+    return add_variables(one_round, latency=best[..., np.newaxis, np.newaxis])
 
 
 def test_more_trials_are_never_slower() -> None:
@@ -64,8 +64,8 @@ def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
     dataset["trial_status"][0, 0, 3:] = TrialStatus.NOT_RUN
     dataset["run_status"][0, 0, :3] = [RunStatus.FAILED, RunStatus.MISSING, RunStatus.COMPLETE]
     dataset["run_status"][0, 0, 4] = RunStatus.FAILED
-    found = searches_so_far(dataset)[0, 0]
-    assert found[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
+    so_far = searches_so_far(dataset)[0, 0]
+    assert so_far[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
     assert not np.isnan(searches_so_far(dataset)[1]).any()
 
 
@@ -92,15 +92,15 @@ def test_the_curve_ends_in_the_report_at_all_trials() -> None:
     dataset = with_histories()
     curve = boost_curve(abtune.analyze(dataset))
     assert [point.trials for point in curve.overall] == [1, 2, 4, 6]
-    for place, trials in enumerate((1, 2, 4, 6)):
+    for index, trials in enumerate((1, 2, 4, 6)):
         report = abtune.analyze(at_trials(dataset, trials))
         for shape, row in zip(curve.shapes, report.comparisons, strict=True):
-            point = shape.points[place]
+            point = shape.points[index]
             assert (point.n_baseline, point.n_candidate) == (row.baseline.n, row.candidate.n)
             numbers = (point.boost, point.boost_low, point.boost_high)
             assert numbers == pytest.approx((row.boost, row.boost_low, row.boost_high), nan_ok=True)
         these = report.overall.these_shapes
-        point = curve.overall[place]
+        point = curve.overall[index]
         enough = min(min(row.baseline.n, row.candidate.n) for row in report.comparisons) >= 2
         assert enough == (trials > 1)
         expected = (these.boost, these.boost_high) if enough else (math.nan, math.nan)
@@ -195,7 +195,7 @@ def test_the_rows_are_of_geometric_means(estimand: str) -> None:
     dataset = abtune.open_dataset("h200-pilot")
     context = Context(analysis=abtune.analyze(dataset, estimand=estimand), values={})
     page = curve_section(context).page
-    grids = [part for part in page if isinstance(part, Grid) and part.stub == "trials"][1:]
+    grids = [block for block in page if isinstance(block, Grid) and block.stub == "trials"][1:]
     assert len(grids) == 3
     for grid in grids:
         first, second, boost = (float(column.cells[-1].text) for column in grid.columns[:3])

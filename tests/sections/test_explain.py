@@ -74,21 +74,21 @@ def test_samples_are_sorted_and_keep_their_seeds() -> None:
     """Seeds are listed fastest first with their numbers, those without a timing not at all."""
     dataset = make_sweep([0.1], n=5)
     dataset["latency"][0, 0, 2] = NAN
-    found = story(dataset).baseline
-    assert sorted(seed.seed for seed in found.seeds) == [0, 1, 3, 4]
-    latency = [seed.latency for seed in found.seeds]
+    side = story(dataset).baseline
+    assert sorted(seed.seed for seed in side.seeds) == [0, 1, 3, 4]
+    latency = [seed.latency for seed in side.seeds]
     assert latency == sorted(latency)
-    for seed in found.seeds:
+    for seed in side.seeds:
         assert seed.latency == pytest.approx(float(dataset["latency"][0, 0, seed.seed, 0, 0]))
 
 
 @pytest.mark.parametrize("estimand", ["geometric-mean", "median"])
 def test_every_method_is_there_and_the_judging_one_is_the_reports(estimand: str) -> None:
     """All intervals of the estimand are shown, the one that judges with the numbers of the report."""
-    found = story(make_sweep([0.05, 0.0], n=8), estimand=estimand)
-    assert [row.method for row in found.intervals] == list(methods_for(estimand))
-    (judged,) = [row for row in found.intervals if row.judged]
-    row = found.comparison
+    explained = story(make_sweep([0.05, 0.0], n=8), estimand=estimand)
+    assert [row.method for row in explained.intervals] == list(methods_for(estimand))
+    (judged,) = [row for row in explained.intervals if row.judged]
+    row = explained.comparison
     assert (judged.boost, judged.boost_low) == pytest.approx((row.boost, row.boost_low))
     assert (judged.boost_high,) == pytest.approx((row.boost_high,))
 
@@ -105,9 +105,9 @@ def test_every_test_is_there_with_the_corrections_of_the_report(
     options: dict[str, str], confirming: str
 ) -> None:
     """The tests that judge have the p-values of the report, raw and corrected, and their own names."""
-    found = story(make_sweep([0.05, 0.0, 0.02], n=8), **options)
-    row = found.comparison
-    assert [(test.test, test.p, test.p_adjusted) for test in found.tests] == [
+    explained = story(make_sweep([0.05, 0.0, 0.02], n=8), **options)
+    row = explained.comparison
+    assert [(test.test, test.p, test.p_adjusted) for test in explained.tests] == [
         ("permutation", row.p, row.p_adjusted),
         (confirming, row.p_welch, row.p_welch_adjusted),
         ("equivalence", row.p_equivalence, row.p_equivalence_adjusted),
@@ -118,9 +118,9 @@ def test_one_outlier_that_hides_a_difference_is_named() -> None:
     """Where one seed stands between the data and a verdict, it is found by its number."""
     dataset = make_sweep([0.1], n=8, noise=0.005)
     dataset["latency"][0, 1, 5] *= 1.6
-    found = story(dataset)
-    assert found.comparison.verdict is Verdict.INCONCLUSIVE
-    changed = found.sensitivity.without_seed
+    explained = story(dataset)
+    assert explained.comparison.verdict is Verdict.INCONCLUSIVE
+    changed = explained.sensitivity.without_seed
     assert changed is not None
     assert [(seed.config, seed.seed, seed.verdict) for seed in changed] == [("async", 5, Verdict.IMPROVED)]
 
@@ -136,22 +136,22 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("options", "at"),
+    ("options", "shape"),
     [*((options, 0) for options in CHANGES.values()), ({}, 3)],
     ids=[*CHANGES, "other-shape"],
 )
-def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
+def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], shape: int) -> None:
     """Without a seed, the verdict is that of a report on the other seeds."""
     dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)
     dataset["latency"][4, 1, 1:] = NAN
-    analysis, found = abtune.analyze(dataset, **options), story(dataset, f"shape{at}", **options)
-    told = {(seed.config, seed.seed): seed.verdict for seed in found.sensitivity.without_seed or ()}
-    for place, config in enumerate(("mainline", "async")):
-        for seed in range(7 + place):
+    analysis, explained = abtune.analyze(dataset, **options), story(dataset, f"shape{shape}", **options)
+    told = {(seed.config, seed.seed): seed.verdict for seed in explained.sensitivity.without_seed or ()}
+    for index, config in enumerate(("mainline", "async")):
+        for seed in range(7 + index):
             without = dataset.copy(deep=True)
-            without["run_status"][at, place, seed] = RunStatus.MISSING
-            verdict = abtune.analyze(without, **options).comparisons[at].verdict
-            assert verdict is told.get((config, seed), analysis.comparisons[at].verdict)
+            without["run_status"][shape, index, seed] = RunStatus.MISSING
+            verdict = abtune.analyze(without, **options).comparisons[shape].verdict
+            assert verdict is told.get((config, seed), analysis.comparisons[shape].verdict)
 
 
 def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
@@ -161,18 +161,18 @@ def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
     log[:, 1] += np.log(1.3) * ((rng.random((8, 10)) < 0.2) - 0.2)
     labels = [f"s{number}" for number in range(8)]
     dataset = abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
-    row, found = abtune.analyze(dataset).comparisons[1], story(dataset, "s1")
-    tests = {test.test: test.p_adjusted for test in found.tests}
+    row, explained = abtune.analyze(dataset).comparisons[1], story(dataset, "s1")
+    tests = {test.test: test.p_adjusted for test in explained.tests}
     assert (tests["bootstrap-t"], tests["equivalence"]) == (
         row.p_resampled_adjusted,
         row.p_equivalence_adjusted,
     )
-    told = {(seed.config, seed.seed): seed.verdict for seed in found.sensitivity.without_seed or ()}
+    told = {(seed.config, seed.seed): seed.verdict for seed in explained.sensitivity.without_seed or ()}
     for seed in range(10):
         without = dataset.copy(deep=True)
         without["run_status"][1, 1, seed] = RunStatus.MISSING
         assert abtune.analyze(without).comparisons[1].verdict is told.get(("async", seed), row.verdict)
-    assert found.sensitivity.seeds_for_estimate == 0
+    assert explained.sensitivity.seeds_for_estimate == 0
 
 
 def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +180,9 @@ def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.Monkey
     dataset, analysed, shapes = make_sweep([0.03, *[0.0] * 4], n=6), [], []
     analysis, drawn = abtune.analyze(dataset), resampled
 
-    def analyse(part: xr.Dataset, settings: Settings) -> abtune.Analysis:
-        analysed.append(part.sizes["shape"])
-        return compare(part, settings)
+    def analyse(subset: xr.Dataset, settings: Settings) -> abtune.Analysis:
+        analysed.append(subset.sizes["shape"])
+        return compare(subset, settings)
 
     def resample(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
         for some in drawn(samples, rng=rng):
@@ -202,15 +202,15 @@ def test_a_seed_left_out_is_judged_by_the_bounds_of_all_shapes() -> None:
     """How slow a shape can be depends on the other shapes: by itself, each of these would be not slower."""
     dataset = abtune.open_dataset("h200-share")
     analysis = abtune.analyze(dataset)
-    at = next(
-        at for at, row in enumerate(analysis.comparisons) if row.shape.startswith("N=1_H=28_W=28_C=128")
+    index = next(
+        index for index, row in enumerate(analysis.comparisons) if row.shape.startswith("N=1_H=28_W=28_C=128")
     )
-    row = analysis.comparisons[at]
+    row = analysis.comparisons[index]
     told = {seed.seed: seed.verdict for seed in story(dataset, row.shape).sensitivity.without_seed or ()}
     for number, seed in enumerate(dataset["seed"].values.tolist()):
         without = dataset.copy(deep=True)
-        without["run_status"][at, :, number] = RunStatus.MISSING
-        assert abtune.analyze(without).comparisons[at].verdict is told.get(seed, row.verdict)
+        without["run_status"][index, :, number] = RunStatus.MISSING
+        assert abtune.analyze(without).comparisons[index].verdict is told.get(seed, row.verdict)
 
 
 def test_the_tests_of_a_dropped_shape_are_those_of_its_look() -> None:
@@ -220,8 +220,8 @@ def test_the_tests_of_a_dropped_shape_are_those_of_its_look() -> None:
         {"seeds": 9, "alpha": 0.04, "done": True},
     ]
     dataset = make_sweep([0.03, 0.0, 0.02], n=9, noise=0.02, seed=3).assign_attrs(looks=json.dumps(looks))
-    found = story(dataset, "shape1")
-    row, tests = found.comparison, {row.test: row for row in found.tests}
+    explained = story(dataset, "shape1")
+    row, tests = explained.comparison, {row.test: row for row in explained.tests}
     assert row.baseline.n == 6
     assert (tests["permutation"].p, tests["permutation"].p_adjusted) == (row.p, row.p_adjusted)
     assert tests["Welch's t-test"].p_adjusted == row.p_welch_adjusted
@@ -231,8 +231,8 @@ def test_a_boost_that_no_number_of_seeds_finds_is_not_promised() -> None:
     """Where the estimate is next to nothing, the largest number that is tried is not enough."""
     log = np.random.default_rng(0).normal(0, 0.05, (1, 2, 10))
     log -= log.mean(axis=2, keepdims=True) + np.array([[[8.0], [8.0 + 1e-7]]])
-    found = story(abtune.make_dataset(np.exp(log), shapes=["shape0"], configs=["a", "b"]))
-    text = printed(explain_page(found), 100)
+    explained = story(abtune.make_dataset(np.exp(log), shapes=["shape0"], configs=["a", "b"]))
+    text = printed(explain_page(explained), 100)
     assert "about 1,000,000 seeds" not in text
     assert "fewer than 1,000,000 seeds per side do not find it with 80% power" in " ".join(text.split())
 
@@ -255,20 +255,20 @@ def test_the_heading_says_over_how_many_tests_is_corrected(correction: str) -> N
     """Shapes without a test, as those with one seed on a side, are none that the correction covers."""
     dataset = make_sweep([0.1, 0.0, 0.0, 0.0], n=5, seed=3)
     dataset["latency"][2, 0, 1:], dataset["latency"][3] = NAN, NAN
-    found = story(dataset, correction=correction)
-    assert (found.shapes, found.tested) == (4, 2)
-    headings = [part.text for part in explain_page(found) if isinstance(part, Heading)]
+    explained = story(dataset, correction=correction)
+    assert (explained.shapes, explained.tested) == (4, 2)
+    headings = [block.text for block in explain_page(explained) if isinstance(block, Heading)]
     assert headings[3] == (
         "tests, corrected over 2 shapes" if correction == "holm" else "tests, not corrected"
     )
     if correction == "holm":
-        assert found.tests[0].p_adjusted == pytest.approx(min(2 * found.tests[0].p, 1))
+        assert explained.tests[0].p_adjusted == pytest.approx(min(2 * explained.tests[0].p, 1))
 
 
 def test_a_clear_difference_hangs_on_no_seed() -> None:
     """A verdict that is sure stays without any one seed."""
-    found = story(make_sweep([0.2, 0.0], n=8, noise=0.01)).sensitivity
-    assert found.without_seed == ()
+    sensitivity = story(make_sweep([0.2, 0.0], n=8, noise=0.01)).sensitivity
+    assert sensitivity.without_seed == ()
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (0, 4), (1, 4)])
@@ -276,12 +276,12 @@ def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
     """Too few seeds leave a story without intervals or changes, but with what failed."""
     dataset = make_sweep([0.1, 0.1], n=4)
     dataset["latency"][0, 0, n:], dataset["latency"][0, 1, m:] = NAN, NAN
-    found = story(dataset)
-    assert found.comparison.verdict is Verdict.INVALID
-    assert found.sensitivity.without_seed is None
-    assert not all(gate.passed for gate in found.comparison.gates)
-    assert math.isnan(found.intervals[0].boost_low)
-    assert len(found.baseline.seeds) == n
+    explained = story(dataset)
+    assert explained.comparison.verdict is Verdict.INVALID
+    assert explained.sensitivity.without_seed is None
+    assert not all(gate.passed for gate in explained.comparison.gates)
+    assert math.isnan(explained.intervals[0].boost_low)
+    assert len(explained.baseline.seeds) == n
 
 
 @pytest.mark.parametrize(
@@ -309,25 +309,25 @@ def test_gates_show_the_level_of_the_look_that_decided() -> None:
     dataset = make_sweep([0.022, 0.0], n=10, noise=0.02, seed=2)
     assert abtune.analyze(dataset).comparisons[0].verdict is Verdict.IMPROVED
     looks = [{"seeds": 5, "alpha": 0.0001, "done": True}, {"seeds": 10, "alpha": 0.0001, "done": True}]
-    found = story(dataset.assign_attrs(looks=json.dumps(looks)))
-    assert found.comparison.verdict is not Verdict.IMPROVED
-    assert any("an adjusted p of at most 0.0001" in gate.asks for gate in found.comparison.gates)
+    explained = story(dataset.assign_attrs(looks=json.dumps(looks)))
+    assert explained.comparison.verdict is not Verdict.IMPROVED
+    assert any("an adjusted p of at most 0.0001" in gate.asks for gate in explained.comparison.gates)
 
 
 @pytest.mark.parametrize("options", [{}, {"correction": "none"}, {"correction": "max-t"}], ids=str)
 def test_the_seeds_that_find_the_estimate_are_the_fewest_that_do(options: dict[str, str]) -> None:
     """With these seeds a boost as large as the estimate is detectable, with one fewer it is not."""
     dataset = make_sweep([0.03, 0.0, 0.01], n=5, rounds=2, timing_noise=0.03, noise=0.01, seed=3)
-    found = story(dataset, **options)
-    assert found.comparison.verdict.more_seeds_help
+    explained = story(dataset, **options)
+    assert explained.comparison.verdict.more_seeds_help
     settings = abtune.analyze(dataset, **options).settings  # type: ignore[arg-type]
     noise = [float(lent_noise(extract(dataset, name))[0]) for name in ("mainline", "async")]
-    seeds = found.sensitivity.seeds_for_estimate
+    seeds = explained.sensitivity.seeds_for_estimate
     numbers = np.array([seeds - 1, seeds])
     level = settings.alpha / (1 if settings.correction == "none" else 3)
     wanted = Requirement(level=level, resolution=resolution(settings, 3))
     few, enough = detectable_boost((numbers, numbers), (noise[0], noise[1]), wanted)
-    assert enough <= found.comparison.boost < few
+    assert enough <= explained.comparison.boost < few
 
 
 @pytest.mark.parametrize("width", [60, 72])

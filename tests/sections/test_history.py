@@ -29,11 +29,11 @@ def three() -> dict[str, xr.Dataset]:
 
 def test_boosts_are_those_of_the_analyses_in_the_order_of_dates(three: dict[str, xr.Dataset]) -> None:
     """Each row has what analyze says of its dataset."""
-    found = abtune.history(three)
-    assert found.datasets == ("day01", "day02", "day03")
-    assert str(found).startswith("Mean boost of async over 2 common shapes: ")
-    assert str(found.first_to_last).startswith("Boost of 2 common shapes: ")
-    frame = found.to_dataframe()
+    history = abtune.history(three)
+    assert history.datasets == ("day01", "day02", "day03")
+    assert str(history).startswith("Mean boost of async over 2 common shapes: ")
+    assert str(history.first_to_last).startswith("Boost of 2 common shapes: ")
+    frame = history.to_dataframe()
     for name, dataset in three.items():
         report = abtune.analyze(dataset)
         assert frame.loc[("overall", name), "boost"] == report.overall.these_shapes.boost
@@ -45,51 +45,51 @@ def test_boosts_are_those_of_the_analyses_in_the_order_of_dates(three: dict[str,
 
 def test_changes_are_corrected_over_shapes_and_steps(three: dict[str, xr.Dataset]) -> None:
     """The p-values are those of two datasets; Holm's correction covers all four of them."""
-    found = abtune.history(three)
-    steps = [abtune.compare_datasets(three[a], three[b]) for a, b in pairwise(found.datasets)]
+    history = abtune.history(three)
+    steps = [abtune.compare_datasets(three[a], three[b]) for a, b in pairwise(history.datasets)]
     p = [row.p for step in steps for row in step.shapes]
-    frame = found.to_dataframe()
-    told = [frame.loc[(shape, name)] for name in found.datasets[1:] for shape in ("shape0", "shape1")]
+    frame = history.to_dataframe()
+    told = [frame.loc[(shape, name)] for name in history.datasets[1:] for shape in ("shape0", "shape1")]
     assert [row.p for row in told] == p
     assert [row.p_adjusted for row in told] == pytest.approx(holm(p).tolist())
     assert [row.changed for row in told] == [True, False, False, False]
     assert told[0].change == steps[0].shapes[0].change
-    assert [row.changed for row in found.moments[:3]] == [False, True, False]
+    assert [row.changed for row in history.moments[:3]] == [False, True, False]
     wide = abtune.compare_datasets(three["day01"], three["day02"], level=0.975)
     assert (told[0].change_low, told[0].change_high) == (wide.shapes[0].low, wide.shapes[0].high)
     last = abtune.compare_datasets(three["day01"], three["day03"])
-    assert found.first_to_last.shapes == last.shapes
-    assert [row.verdict for row in found.first_to_last.shapes] == ["changed", "unchanged"]
+    assert history.first_to_last.shapes == last.shapes
+    assert [row.verdict for row in history.first_to_last.shapes] == ["changed", "unchanged"]
 
 
 def test_two_datasets_have_the_change_of_compare(three: dict[str, xr.Dataset]) -> None:
     """The only step is that from first to last."""
     pair = {name: three[name] for name in ("day01", "day02")}
-    found = abtune.history(pair)
-    (step,) = [row for row in found.moments if row.shape == "shape0" and row.dataset == "day02"]
-    whole = found.first_to_last.shapes[0]
+    history = abtune.history(pair)
+    (step,) = [row for row in history.moments if row.shape == "shape0" and row.dataset == "day02"]
+    whole = history.first_to_last.shapes[0]
     assert (step.change, step.change_low, step.p_adjusted) == (whole.change, whole.low, whole.p_adjusted)
 
 
 def test_without_a_date_the_order_is_that_given(three: dict[str, xr.Dataset]) -> None:
     """The caveat names what has none; datasets of a sequence are numbered."""
     plain = dated([0.0, 0.1], 7)
-    found = abtune.history([three["day03"], plain, three["day01"]])
-    assert found.datasets == ("1", "2", "3")
-    assert found.dates == ("2026-05-03T10:00:00+00:00", "", "2026-05-01T10:00:00+00:00")
-    assert found.caveats[0] == "No date: 2. The datasets stand in the order given."
+    history = abtune.history([three["day03"], plain, three["day01"]])
+    assert history.datasets == ("1", "2", "3")
+    assert history.dates == ("2026-05-03T10:00:00+00:00", "", "2026-05-01T10:00:00+00:00")
+    assert history.caveats[0] == "No date: 2. The datasets stand in the order given."
     odd = plain.assign_attrs(created="yesterday")
     assert abtune.history([odd, three["day01"]]).datasets == ("1", "2")
 
 
 def test_only_common_shapes_have_rows(three: dict[str, xr.Dataset]) -> None:
     """The overall boost is over these shapes, and the verdicts stay those of the whole report."""
-    part = three["day02"].isel(shape=[0])
-    found = abtune.history({**three, "day02": part})
-    assert {row.shape for row in found.moments} == {"overall", "shape0"}
-    assert "Left out: 1 shape that not all datasets have." in found.caveats
+    one_shape = three["day02"].isel(shape=[0])
+    history = abtune.history({**three, "day02": one_shape})
+    assert {row.shape for row in history.moments} == {"overall", "shape0"}
+    assert "Left out: 1 shape that not all datasets have." in history.caveats
     over = abtune.analyze(three["day01"], shapes=["shape0"]).overall.these_shapes
-    assert found.moments[0].boost == pytest.approx(over.boost)
+    assert history.moments[0].boost == pytest.approx(over.boost)
 
 
 def test_what_differs_between_neighbours_is_told() -> None:

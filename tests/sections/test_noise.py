@@ -24,7 +24,9 @@ def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr
     rng = np.random.default_rng(0)
     log = rng.normal(0, search, (shapes, 2, 6, 1, 1)) + rng.normal(0, session, (shapes, 2, 6, 4, 1))
     log = log + rng.normal(0, timing, (shapes, 2, 6, 4, 3))
-    return abtune.make_dataset(np.exp(log), shapes=[f"s{at}" for at in range(shapes)], configs=["a", "b"])
+    return abtune.make_dataset(
+        np.exp(log), shapes=[f"s{number}" for number in range(shapes)], configs=["a", "b"]
+    )
 
 
 def test_the_sources_are_told_apart() -> None:
@@ -41,19 +43,19 @@ def test_the_sources_are_told_apart() -> None:
 def test_the_search_is_what_seeds_scatter_beyond_their_measurement() -> None:
     """Of one shape, the search's variance is that of the seeds' values less that of their measurement."""
     dataset = nested(0.06, 0.03, 0.02, shapes=2)
-    found = noise_of(dataset).by_shape[0]
+    source = noise_of(dataset).by_shape[0]
     row = abtune.analyze(dataset).comparisons[0]
-    assert found.search**2 + found.measurement**2 == pytest.approx(row.baseline.noise**2)
-    assert (found.shape, found.config, found.n) == ("s0", "a", 6)
+    assert source.search**2 + source.measurement**2 == pytest.approx(row.baseline.noise**2)
+    assert (source.shape, source.config, source.n) == ("s0", "a", 6)
 
 
 def test_no_search_noise_is_zero_not_negative() -> None:
     """Where seeds scatter less than timings explain, the search's noise is zero."""
     dataset = nested(0.0, 0.05, 0.0, shapes=30)
-    found = noise_of(dataset)
-    assert min(source.search for source in found.by_shape) == 0
-    assert found.pooled[0].search < 0.02
-    assert all(source.search_low <= source.search <= source.search_high for source in found.by_shape)
+    noise = noise_of(dataset)
+    assert min(source.search for source in noise.by_shape) == 0
+    assert noise.pooled[0].search < 0.02
+    assert all(source.search_low <= source.search <= source.search_high for source in noise.by_shape)
 
 
 def test_the_winners_curse_is_measured() -> None:
@@ -61,29 +63,29 @@ def test_the_winners_curse_is_measured() -> None:
     dataset = make_sweep([0.1, 0.0], n=8, seed=1)
     rng = np.random.default_rng(3)
     own = dataset["latency"].values[..., 0, 0] * 0.98 * np.exp(rng.normal(0, 0.001, (2, 2, 8)))
-    found = noise_of(add_variables(dataset, search_latency=own)).by_shape[1]
-    assert found.optimism == pytest.approx(-0.02, abs=0.002)
-    assert found.optimism_low < found.optimism < found.optimism_high
+    source = noise_of(add_variables(dataset, search_latency=own)).by_shape[1]
+    assert source.optimism == pytest.approx(-0.02, abs=0.002)
+    assert source.optimism_low < source.optimism < source.optimism_high
     logs = np.log(own / dataset["latency"].values[..., 0, 0])[0, 1]
     oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
-    assert found.optimism_high == pytest.approx(math.expm1(oracle.high))
+    assert source.optimism_high == pytest.approx(math.expm1(oracle.high))
 
 
 def test_single_timings_tell_nothing_apart_and_say_so() -> None:
     """With one timing a winner nothing can be pooled and nothing told apart, which the caveats say."""
-    found = noise_of(make_sweep([0.1, 0.2], n=8))
-    assert math.isnan(found.pooled[0].timing)
-    assert found.pooled[0].search == pytest.approx(0.02, rel=0.5)
-    assert [note for note in found.caveats if "cannot be told" in note]
-    assert [note for note in found.caveats if "timed once" in note]
+    noise = noise_of(make_sweep([0.1, 0.2], n=8))
+    assert math.isnan(noise.pooled[0].timing)
+    assert noise.pooled[0].search == pytest.approx(0.02, rel=0.5)
+    assert [note for note in noise.caveats if "cannot be told" in note]
+    assert [note for note in noise.caveats if "timed once" in note]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_seeds_are_described_as_far_as_they_go(n: int) -> None:
     """One seed has no spread, two have one with an interval without an upper end; neither stops the page."""
-    found = noise_of(make_sweep([0.1, 0.2], n=n, rounds=2, repeats=2, timing_noise=0.01))
-    assert math.isnan(found.pooled[0].search) == (n == 1)
-    assert math.isnan(found.by_shape[0].search_high) == (n == 1)
+    noise = noise_of(make_sweep([0.1, 0.2], n=n, rounds=2, repeats=2, timing_noise=0.01))
+    assert math.isnan(noise.pooled[0].search) == (n == 1)
+    assert math.isnan(noise.by_shape[0].search_high) == (n == 1)
 
 
 @pytest.mark.parametrize(("n", "times"), [(2, "32"), (3, "6.3"), (9, "1.9")])
@@ -97,8 +99,8 @@ def test_only_the_analysed_shapes_are_described() -> None:
     """The noise of a restricted analysis is that of its shapes, also where one side is missing."""
     dataset = make_sweep([0.1, 0.2, 0.3], n=4, rounds=2, repeats=2)
     dataset["latency"][1, 0] = NAN
-    found = noise_of(dataset, shapes=["shape1", "shape2"])
-    assert [source.shape for source in found.by_shape] == ["shape1", "shape1", "shape2", "shape2"]
+    noise = noise_of(dataset, shapes=["shape1", "shape2"])
+    assert [source.shape for source in noise.by_shape] == ["shape1", "shape1", "shape2", "shape2"]
 
 
 def test_units_do_not_matter() -> None:
@@ -114,9 +116,9 @@ def test_units_do_not_matter() -> None:
 def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
     """Without any scatter, nothing is said of the error of timing but that."""
     dataset = make_sweep([0.1, 0.1], n=5, noise=0.0, rounds=2, repeats=3)
-    found = noise_of(dataset)
-    assert "In 4 of 4 cells of shape and configuration all seeds and rounds" in found.caveats[-1]
+    noise = noise_of(dataset)
+    assert "In 4 of 4 cells of shape and configuration all seeds and rounds" in noise.caveats[-1]
     dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
-    found = noise_of(dataset)
-    assert found.caveats[-2].startswith("In 2 of 4 cells")
-    assert found.caveats[-1].startswith("Elsewhere the timing error is less than a tenth")
+    noise = noise_of(dataset)
+    assert noise.caveats[-2].startswith("In 2 of 4 cells")
+    assert noise.caveats[-1].startswith("Elsewhere the timing error is less than a tenth")

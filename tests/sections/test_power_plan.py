@@ -106,10 +106,10 @@ def test_more_is_more(cv: float, shapes: int) -> None:
 def test_what_was_found_keeps_its_promise() -> None:
     """With the seeds that a plan asks for, its power is as wanted, and with one fewer it is not."""
     needs = plan_from_noise(0.04, GOAL).needs
-    for at, need in enumerate(needs):
+    for index, need in enumerate(needs):
         seeds = (need.seeds - 1, need.seeds)
         reaches = plan_from_noise(0.04, dataclasses.replace(GOAL, seeds=seeds)).reaches
-        assert reaches[0].power[at] < 0.8 <= reaches[1].power[at]
+        assert reaches[0].power[index] < 0.8 <= reaches[1].power[index]
 
 
 def test_costs_add_up() -> None:
@@ -193,12 +193,12 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
     two = dataclasses.replace(GOAL, shapes=2)
     goal = dataclasses.replace(GOAL, shapes=9, alpha=0.1, target=0.9, paired=True, correlation=0.5)
     more: dict[str, Any] = {"shapes": 9, "level": 0.9, "target": 0.9, "correlation": 0.5}
-    for found, wanted in [
+    for plan, wanted in [
         (abtune.power(cv=0.03, **choices), plan_from_noise(0.03, GOAL)),
         (abtune.power(dataset, **choices), plan_from_dataset(dataset, CONFIGS, two, level=0.95)),
         (abtune.power(dataset, **choices, **more), plan_from_dataset(dataset, CONFIGS, goal, level=0.9)),
     ]:
-        assert str(found) == str(wanted)  # NaN are alike as text
+        assert str(plan) == str(wanted)  # NaN are alike as text
     turned = abtune.power(dataset, baseline="async", candidate="mainline")
     assert turned.baseline.config == "async"
 

@@ -27,8 +27,8 @@ def one_process(*logs: Any, **fields: Any) -> xr.Dataset:
     """One shape, and a configuration a, b, ... for each series of logs, with one seed and one round."""
     longest = max(map(len, logs))
     padded = np.full((1, len(logs), 1, 1, longest), np.nan)
-    for at, each in enumerate(logs):
-        padded[0, at, 0, 0, : len(each)] = each
+    for index, log in enumerate(logs):
+        padded[0, index, 0, 0, : len(log)] = log
     latency = np.exp(padded - 8)
     return abtune.make_dataset(latency, shapes=["s"], configs=list("abcdefgh"[: len(logs)]), **fields)
 
@@ -48,21 +48,21 @@ def said(row: Series, words: str) -> bool:
 
 def test_the_published_dump() -> None:
     """Eight series in order, with the interval that the stats give, and none is worth too little."""
-    found = of(dumped_dataset())
-    assert [row.n for row in found.series] == [50] * 8
-    assert [row.round for row in found.series] == [0, 1, *[0] * 6]
-    for row, seconds in zip(found.series, dumped_series(), strict=True):
+    timings = of(dumped_dataset())
+    assert [row.n for row in timings.series] == [50] * 8
+    assert [row.round for row in timings.series] == [0, 1, *[0] * 6]
+    for row, seconds in zip(timings.series, dumped_series(), strict=True):
         assert row.half_width == pytest.approx(half_width(cosine_mean(np.log(seconds)), level=0.95))
         assert row.median == pytest.approx(np.median(seconds), rel=1e-5)
         assert row.mean == pytest.approx(stats.gmean(seconds))
         assert math.log(row.high / row.low) == pytest.approx(2 * row.half_width)
-    assert not [note for row in found.series for note in row.caveats if "independent ones" in note]
+    assert not [note for row in timings.series for note in row.caveats if "independent ones" in note]
 
 
 def test_the_repeated_variant_shows_what_intervals_leave_out() -> None:
     """The variant that is there twice differs by 8.3 % where its intervals reach 0.36 %, which is said."""
-    found = of(dumped_dataset())
-    assert any("8.3% apart" in note and "23 times less" in note for note in found.caveats)
+    timings = of(dumped_dataset())
+    assert any("8.3% apart" in note and "23 times less" in note for note in timings.caveats)
 
 
 @given(scale=st.floats(1e-6, 1e3), seed=st.integers(0, 30))
@@ -87,9 +87,9 @@ def test_few_timings(n: int, degrees: str) -> None:
 
 def test_too_few_timings_are_left_out() -> None:
     """Of fewer than 5 timings nothing is said but that."""
-    found = of(one_process(noise(3, 4)))
-    assert found.series == ()
-    assert any("1 round of fewer than 5 timings" in note for note in found.caveats)
+    timings = of(one_process(noise(3, 4)))
+    assert timings.series == ()
+    assert any("1 round of fewer than 5 timings" in note for note in timings.caveats)
 
 
 def test_twenty_timings_are_not_few() -> None:
@@ -145,32 +145,32 @@ def test_several_seeds_are_left_to_the_report() -> None:
     rng = np.random.default_rng(1)
     latency = np.exp(rng.normal(-8, 0.01, (1, 2, 2, 1, 30)))
     latency[0, 1, 1] = np.nan
-    found = of(abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"]))
-    assert [row.config for row in found.series] == ["b"]
-    assert any("1 cell of shape and configuration with several seeds" in note for note in found.caveats)
+    timings = of(abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"]))
+    assert [row.config for row in timings.series] == ["b"]
+    assert any("1 cell of shape and configuration with several seeds" in note for note in timings.caveats)
 
 
 def test_failed_runs_have_no_timings() -> None:
     """What a failed run timed is not shown, and a dataset without timings says so."""
-    found = of(one_process(noise(1), run_status=np.full((1, 1, 1), RunStatus.FAILED)))
-    assert found.series == ()
-    assert found.caveats == ("There are no timings.",)
+    timings = of(one_process(noise(1), run_status=np.full((1, 1, 1), RunStatus.FAILED)))
+    assert timings.series == ()
+    assert timings.caveats == ("There are no timings.",)
 
 
 def test_rounds_that_agree_are_not_called_apart() -> None:
     """Two rounds of the same level may agree, which is said in place of how many times they do not."""
     latency = np.exp(np.random.default_rng(2).normal(-8, 0.01, (1, 1, 1, 2, 30)))
-    found = of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))
-    assert [row.round for row in found.series] == [0, 1]
-    assert any("so they may agree" in note for note in found.caveats)
+    timings = of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))
+    assert [row.round for row in timings.series] == [0, 1]
+    assert any("so they may agree" in note for note in timings.caveats)
 
 
 def test_shapes_stand_by_themselves() -> None:
     """Series are in the order of the shapes, also where a shape lacks one."""
     logs = np.random.default_rng(4).normal(-8, 0.01, (2, 3, 1, 1, 30))
     logs[1, 0] = np.nan
-    found = of(abtune.make_dataset(np.exp(logs), shapes=["x", "y"], configs=["a", "b", "c"]))
-    assert [(row.shape, row.config) for row in found.series] == [
+    timings = of(abtune.make_dataset(np.exp(logs), shapes=["x", "y"], configs=["a", "b", "c"]))
+    assert [(row.shape, row.config) for row in timings.series] == [
         ("x", "a"),
         ("x", "b"),
         ("x", "c"),

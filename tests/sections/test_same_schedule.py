@@ -78,8 +78,8 @@ def described(of_baseline: Effects, of_candidate: Effects, kernels: Any = None) 
 
 
 def readings(*pairs: tuple[Sequence[float | str | None], Sequence[float | str | None]]) -> list[Reading]:
-    found = described([one for one, _ in pairs], [two for _, two in pairs])
-    return [row.reading for row in found.shapes]
+    result = described([one for one, _ in pairs], [two for _, two in pairs])
+    return [row.reading for row in result.shapes]
 
 
 def test_an_analysis_has_it() -> None:
@@ -94,8 +94,8 @@ def test_an_analysis_has_it() -> None:
 
 def test_effects_are_those_that_were_put_in() -> None:
     """The mean effect of each direction is the boost of its schedules, with their t interval."""
-    found = described([[0.1, 0.2, 0.3]], [[0.4, 0.4, 0.7]])
-    one, two = found.shapes[0].of_baseline, found.shapes[0].of_candidate
+    result = described([[0.1, 0.2, 0.3]], [[0.4, 0.4, 0.7]])
+    one, two = result.shapes[0].of_baseline, result.shapes[0].of_candidate
     half = 4.302652729911275 * 0.1 / math.sqrt(3)  # 97.5 % quantile of t with 2 degrees of freedom
     expected = [math.expm1(value) for value in (0.2, 0.2 - half, 0.2 + half)]
     assert [one.effect, one.low, one.high] == pytest.approx(expected)
@@ -111,48 +111,48 @@ def test_effects_are_those_that_were_put_in() -> None:
 
 def test_over_shapes_the_shapes_are_the_sample() -> None:
     """The mean over shapes is that of their means, whatever the number of schedules behind each."""
-    found = described([[0.1, 0.1, 0.1], [0.3, FIT, FIT], [FIT, FIT, FIT]], [[0.0, 0.2, 0.4]] * 3)
-    assert found.of_baseline.effect == pytest.approx(math.expm1(0.2))
+    result = described([[0.1, 0.1, 0.1], [0.3, FIT, FIT], [FIT, FIT, FIT]], [[0.0, 0.2, 0.4]] * 3)
+    assert result.of_baseline.effect == pytest.approx(math.expm1(0.2))
     interval = stats.ttest_1samp([0.1, 0.3], 0.0).confidence_interval(0.95)
-    assert [found.of_baseline.low, found.of_baseline.high] == pytest.approx(np.expm1(interval).tolist())
-    assert (found.of_baseline.fitting, found.of_baseline.does_not_fit) == (4, 5)
+    assert [result.of_baseline.low, result.of_baseline.high] == pytest.approx(np.expm1(interval).tolist())
+    assert (result.of_baseline.fitting, result.of_baseline.does_not_fit) == (4, 5)
 
 
 def test_a_kernel_that_two_seeds_found_counts_once() -> None:
     """Distinct schedules are the units: of effects, of tests, and of what fits, fails or stays the same."""
     twice = [[["a", "a", "b", "c", "c", "d", "d", "e", "e"]]] * 2
     row = [0.1, 0.1, 0.3, FIT, FIT, FAILED, FAILED, SAME, SAME]
-    found = described([row], [row], twice).shapes[0]
-    for side in (found.of_baseline, found.of_candidate):
+    shape = described([row], [row], twice).shapes[0]
+    for side in (shape.of_baseline, shape.of_candidate):
         assert (side.schedules, side.fitting) == (5, 2)
         assert (side.does_not_fit, side.failed, side.same) == (1, 1, 1)
         assert side.effect == pytest.approx(math.expm1(0.2))
         assert side.p_faster == pytest.approx(stats.ttest_1samp([0.1, 0.3], 0, alternative="greater").pvalue)
         assert side.tried == 4
-    assert found.best.schedules == 5
+    assert shape.best.schedules == 5
 
 
 def test_kernels_without_hashes_count_each() -> None:
     """Without hashes nothing says which schedules are the same, and a caveat says so."""
     row = [0.1, 0.1, FIT]
-    found = described([row], [row], [[[""] * 3]] * 2)
-    side = found.shapes[0].of_baseline
+    result = described([row], [row], [[[""] * 3]] * 2)
+    side = result.shapes[0].of_baseline
     assert (side.schedules, side.fitting, side.does_not_fit) == (3, 2, 1)
-    assert any("no hashes" in caveat for caveat in found.caveats)
+    assert any("no hashes" in caveat for caveat in result.caveats)
 
 
 def test_a_kernel_that_was_timed_once_did_not_fail() -> None:
     """Where one seed's build failed and another's did not, the schedule fits."""
-    found = described([[0.1, FAILED, 0.2]], [[0.1, 0.2, 0.3]], [[["a", "a", "b"]], [["c", "d", "e"]]])
-    side = found.shapes[0].of_baseline
+    result = described([[0.1, FAILED, 0.2]], [[0.1, 0.2, 0.3]], [[["a", "a", "b"]], [["c", "d", "e"]]])
+    side = result.shapes[0].of_baseline
     assert (side.schedules, side.fitting, side.failed) == (2, 2, 0)
 
 
 def test_what_does_not_fit_is_a_result() -> None:
     """What fits is of the schedules tried; those that stay the same kernel are left out."""
-    found = described([[0.1, FIT, FIT, SAME]], [[0.1, 0.2, 0.3, FIT]]).shapes[0]
-    assert (found.of_baseline.fitting, found.of_baseline.tried) == (1, 3)
-    assert (found.of_candidate.fitting, found.of_candidate.tried) == (3, 4)
+    shape = described([[0.1, FIT, FIT, SAME]], [[0.1, 0.2, 0.3, FIT]]).shapes[0]
+    assert (shape.of_baseline.fitting, shape.of_baseline.tried) == (1, 3)
+    assert (shape.of_candidate.fitting, shape.of_candidate.tried) == (3, 4)
     assert described([[SAME] * 3], [[SAME] * 3]).shapes[0].of_baseline.tried == 0
 
 
@@ -188,12 +188,12 @@ def test_every_reading_occurs() -> None:
 
 def test_the_same_kernels_are_said_in_one_sentence() -> None:
     """Without two different kernels there is no table of effects."""
-    found = described([[SAME] * 3], [[SAME] * 3])
-    page = list(same_schedule_page(found))
-    (said, _) = (part.text for part in page if isinstance(part, Prose))
-    assert said == f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
-    assert not any(isinstance(part, Grid) for part in page)
-    assert any(isinstance(part, Grid) for part in same_schedule_page(described([[SAME] * 3], [[FIT] * 3])))
+    result = described([[SAME] * 3], [[SAME] * 3])
+    page = list(same_schedule_page(result))
+    (said, _) = (block.text for block in page if isinstance(block, Prose))
+    assert said == f"{result.candidate} and {result.baseline} build the same kernels from the same schedules."
+    assert not any(isinstance(block, Grid) for block in page)
+    assert any(isinstance(block, Grid) for block in same_schedule_page(described([[SAME] * 3], [[FIT] * 3])))
     alike = abtune.analyze(with_transfers(sweep(1), [[SAME] * 3], [[SAME] * 3]))
     with pytest.raises(InputError, match="no schedule gives mainline and async two different kernels"):
         alike.plot("same-schedule")
@@ -207,10 +207,10 @@ def test_only_evidence_against_the_bias_counts() -> None:
         Reading.OPEN,
         Reading.OPEN,
     ]
-    found = described([loss], [gain])
-    assert [claim.at_least for claim in found.claims] == [0, 0]
-    gain = f"no shape is shown to gain on schedules that {found.baseline} chose"
-    assert f": {gain}. None is shown to lose on {found.candidate}'s own." in summarise(found)
+    result = described([loss], [gain])
+    assert [claim.at_least for claim in result.claims] == [0, 0]
+    gain = f"no shape is shown to gain on schedules that {result.baseline} chose"
+    assert f": {gain}. None is shown to lose on {result.candidate}'s own." in summarise(result)
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
@@ -231,12 +231,12 @@ def test_readings_are_corrected_over_the_shapes() -> None:
 
 def test_the_two_directions_are_never_averaged() -> None:
     """Neither direction depends on the other, and no number of the result is their mean."""
-    found = described([[0.1, 0.2, 0.3]], [[0.6, 0.8, 1.0]])
+    result = described([[0.1, 0.2, 0.3]], [[0.6, 0.8, 1.0]])
     other = described([[0.1, 0.2, 0.3]], [[-0.6, -0.8, -1.0]])
-    assert found.shapes[0].of_baseline == other.shapes[0].of_baseline
-    assert found.shapes[0].of_candidate != other.shapes[0].of_candidate
+    assert result.shapes[0].of_baseline == other.shapes[0].of_baseline
+    assert result.shapes[0].of_candidate != other.shapes[0].of_candidate
     mean = [math.expm1(0.5), (math.expm1(0.2) + math.expm1(0.8)) / 2]
-    numbers = list(_numbers(plain(found)))
+    numbers = list(_numbers(plain(result)))
     assert math.expm1(0.2) == pytest.approx(min(numbers, key=lambda value: abs(value - math.expm1(0.2))))
     assert not [value for value in numbers for average in mean if value == pytest.approx(average)]
 
@@ -269,8 +269,8 @@ def test_best_known_kernels_include_those_that_the_baseline_cannot_build() -> No
 
 def test_the_page_says_whose_the_same_kernels_are() -> None:
     """Without that, a best known kernel of the baseline alone would read as a loss of the candidate."""
-    found = described([[FIT, 0.0, 0.5]], [[SAME, 0.3, 0.0]])
-    texts = [part.text for part in same_schedule_page(found) if isinstance(part, Prose)]
+    result = described([[FIT, 0.0, 0.5]], [[SAME, 0.3, 0.0]])
+    texts = [block.text for block in same_schedule_page(result) if isinstance(block, Prose)]
     assert any("one that is the same under both counts for mainline alone" in text for text in texts)
 
 
@@ -282,9 +282,9 @@ def test_claims_never_exceed_the_shapes_that_show_it() -> None:
         ("faster", 5, 5),
         ("slower", 5, 5),
     ]
-    part = described([gain] * 3 + [[FIT] * 3] * 2, [[SAME] * 3] * 5)
-    assert [(claim.at_least, claim.of) for claim in part.claims] == [(3, 5), (0, 5)]
-    assert "at least 3 of 5 shapes gain" in _words(part)
+    mixed = described([gain] * 3 + [[FIT] * 3] * 2, [[SAME] * 3] * 5)
+    assert [(claim.at_least, claim.of) for claim in mixed.claims] == [(3, 5), (0, 5)]
+    assert "at least 3 of 5 shapes gain" in _words(mixed)
 
 
 @pytest.mark.slow
@@ -297,9 +297,9 @@ def test_without_an_effect_claims_are_rare() -> None:
     wrong = np.zeros(4, dtype=int)
     for _ in range(times):
         effects: Any = rng.normal(0, 0.1, (2, shapes, seeds)).tolist()
-        found = describe_same_schedule(replace(analysis, dataset=with_transfers(dataset, *effects)))
-        said = {row.reading for row in found.shapes}
-        claimed = [claim.at_least > 0 for claim in found.claims]
+        result = describe_same_schedule(replace(analysis, dataset=with_transfers(dataset, *effects)))
+        said = {row.reading for row in result.shapes}
+        claimed = [claim.at_least > 0 for claim in result.claims]
         wrong += [*claimed, Reading.FASTER in said, Reading.SLOWER in said]
     assert (wrong <= stats.binom.ppf(0.999, times, 0.05)).all()
     assert (wrong > 0).all()
@@ -309,9 +309,9 @@ def test_shapes_are_those_of_the_analysis() -> None:
     """Shapes that were left out of the analysis are left out here, and the order is that of the report."""
     dataset = with_transfers(sweep(3), [[0.1] * 3, [0.2] * 3, [0.3] * 3], [[FIT] * 3] * 3)
     analysis = abtune.analyze(dataset, shapes=["shape2", "shape0"])
-    found = describe_same_schedule(analysis)
-    assert [row.shape for row in found.shapes] == [row.shape for row in analysis.comparisons]
-    effects = {row.shape: row.of_baseline.effect for row in found.shapes}
+    result = describe_same_schedule(analysis)
+    assert [row.shape for row in result.shapes] == [row.shape for row in analysis.comparisons]
+    effects = {row.shape: row.of_baseline.effect for row in result.shapes}
     assert effects == pytest.approx({"shape0": math.expm1(0.1), "shape2": math.expm1(0.3)})
 
 
@@ -319,36 +319,36 @@ def test_one_timing_of_each_kernel_is_enough() -> None:
     """Without a second timing the noise of measuring is unknown; effects are still there."""
     dataset = with_transfers(sweep(2), [[0.1, 0.2, -0.3]] * 2, [[0.1, 0.2, -0.3], [FIT] * 3])
     dataset = dataset.isel(round=[0])
-    found = describe_same_schedule(abtune.analyze(dataset))
-    assert found.shapes[0].of_baseline.fitting == 3
-    assert [row.reading for row in found.shapes] == [Reading.OPEN] * 2
+    result = describe_same_schedule(abtune.analyze(dataset))
+    assert result.shapes[0].of_baseline.fitting == 3
+    assert [row.reading for row in result.shapes] == [Reading.OPEN] * 2
 
 
 def test_a_direction_that_was_never_tried_is_empty() -> None:
     """A dataset may have the schedules of one configuration only."""
     dataset = with_transfers(sweep(), [[0.20, 0.21, 0.19]], [[None] * 3])
-    for part in (dataset, dataset.sel(origin=["mainline"])):
-        found = describe_same_schedule(abtune.analyze(part))
-        assert found.shapes[0].reading is Reading.FASTER
-        assert (found.of_candidate.schedules, found.of_candidate.fitting) == (0, 0)
-        assert math.isnan(found.of_candidate.effect)
-        assert "nan" not in _words(found)
+    for variant in (dataset, dataset.sel(origin=["mainline"])):
+        result = describe_same_schedule(abtune.analyze(variant))
+        assert result.shapes[0].reading is Reading.FASTER
+        assert (result.of_candidate.schedules, result.of_candidate.fitting) == (0, 0)
+        assert math.isnan(result.of_candidate.effect)
+        assert "nan" not in _words(result)
 
 
 def test_a_shape_whose_searches_cannot_be_compared_is_on_the_page() -> None:
     """Without a boost of the searches, the effects of the schedules are shown alone."""
     dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
     dataset["latency"][1, 1] = NAN
-    found = describe_same_schedule(abtune.analyze(dataset))
-    assert "nan" not in _words(found)
+    result = describe_same_schedule(abtune.analyze(dataset))
+    assert "nan" not in _words(result)
 
 
-def _words(found: SameSchedule) -> str:
-    page = tuple(same_schedule_page(found))
-    cells = [cell.text for part in page if isinstance(part, Grid) for c in part.columns for cell in _of(c)]
-    prose = [part.text for part in page if isinstance(part, Prose)]
+def _words(result: SameSchedule) -> str:
+    page = tuple(same_schedule_page(result))
+    cells = [cell.text for block in page if isinstance(block, Grid) for c in block.columns for cell in _of(c)]
+    prose = [block.text for block in page if isinstance(block, Prose)]
     return "\n".join(
-        [*cells, *prose, *(item for part in page if isinstance(part, Bullets) for item in part.items)]
+        [*cells, *prose, *(item for block in page if isinstance(block, Bullets) for item in block.items)]
     )
 
 

@@ -21,7 +21,7 @@ PUBLISHED = "tvm14009-rtx3080"
 def table(boosts: list[float], **fields: Any) -> xr.Dataset:
     """Build a table with one run a cell and exactly these boosts."""
     latency = [[[1e-4 * (1 + boost)], [1e-4]] for boost in boosts]
-    labels = [f"shape{at}" for at in range(len(boosts))]
+    labels = [f"shape{number}" for number in range(len(boosts))]
     return abtune.make_dataset(latency, shapes=labels, configs=["mainline", "async"], **fields)
 
 
@@ -66,10 +66,10 @@ def test_the_published_table_as_a_whole(
     noise: tuple[float, ...] | None,
 ) -> None:
     """Mean and sign test with their p-values, and the bound of the noise."""
-    (row,) = [part for part in published.together if part.name == name]
+    (row,) = [line for line in published.together if line.name == name]
     assert row.faster == faster
-    found = [100 * x for x in (row.mean.value, row.mean.low, row.mean.high)]
-    assert found == pytest.approx(mean, abs=0.006)
+    percent = [100 * x for x in (row.mean.value, row.mean.low, row.mean.high)]
+    assert percent == pytest.approx(mean, abs=0.006)
     assert (100 * row.share.low, 100 * row.share.high) == pytest.approx(share, abs=0.6)
     assert (row.mean.p, row.share.p) == pytest.approx(p, rel=0.03)
     if noise is not None:
@@ -99,10 +99,10 @@ def test_the_whole_is_that_of_the_report(published: SingleRun) -> None:
 def test_swapped_sides_and_units_change_no_tipping_point() -> None:
     """With the sides swapped, and with other units of time, the same noise makes a boost luck."""
     dataset = table([0.1, 0.02, -0.03])
-    found = describe(dataset)
+    plain = describe(dataset)
     swapped = describe(dataset, baseline="async", candidate="mainline")
     slower = describe(dataset.assign(latency=1000 * dataset["latency"]))
-    for pair, other, same in zip(found.shapes, swapped.shapes, slower.shapes, strict=True):
+    for pair, other, same in zip(plain.shapes, swapped.shapes, slower.shapes, strict=True):
         assert math.log1p(other.boost) == pytest.approx(-math.log1p(pair.boost))
         assert (other.tipping, same.tipping) == pytest.approx((pair.tipping, pair.tipping))
 
@@ -125,13 +125,17 @@ def test_other_shapes_are_left_out_by_name() -> None:
     latency = np.full((4, 2, 2), 1e-4)
     latency[:3, :, 1], latency[0, 1, 0], latency[1, 0, 0] = NAN, NAN, 1.2e-4
     labels = ["lacking", "lone", "equal", "swept"]
-    found = describe(abtune.make_dataset(latency, shapes=labels, configs=["a", "b"]))
-    assert [pair.shape for pair in found.shapes] == ["lone", "equal"]
-    assert found.left_out == ("lacking", "swept")
+    result = describe(abtune.make_dataset(latency, shapes=labels, configs=["a", "b"]))
+    assert [pair.shape for pair in result.shapes] == ["lone", "equal"]
+    assert result.left_out == ("lacking", "swept")
 
 
 def numbers(row: Together) -> list[float]:
-    return [getattr(part, field.name) for part in (row.mean, row.share) for field in dataclasses.fields(part)]
+    return [
+        getattr(estimate, field.name)
+        for estimate in (row.mean, row.share)
+        for field in dataclasses.fields(estimate)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -147,19 +151,19 @@ def numbers(row: Together) -> list[float]:
 )
 def test_too_little_comes_with_a_caveat(boosts: list[float], said: str) -> None:
     """One shape, equal ratios, equal times: what can be said is said, and what cannot has a caveat."""
-    found = describe(table(boosts))
-    assert said in " ".join(found.caveats)
-    row = found.together[-1]
+    result = describe(table(boosts))
+    assert said in " ".join(result.caveats)
+    row = result.together[-1]
     assert row.mean.value == pytest.approx(math.expm1(np.log1p(boosts).mean()))
     assert not any(math.isinf(number) for number in numbers(row))
-    for pair in found.shapes:
+    for pair in result.shapes:
         assert pair.tipping == pytest.approx(abs(math.log1p(pair.boost)) / (1.959964 * math.sqrt(2)))
 
 
 def test_kinds_of_workload_stand_apart() -> None:
     """Each kind has a row where there are several, and shapes without a kind are the others."""
-    found = describe(table([0.1, 0.2, 0.3], workloads=["gemm", "", "gemm"]))
-    assert [(row.name, row.shapes) for row in found.together] == [
+    result = describe(table([0.1, 0.2, 0.3], workloads=["gemm", "", "gemm"]))
+    assert [(row.name, row.shapes) for row in result.together] == [
         ("gemm", 2),
         ("others", 1),
         ("all shapes", 3),
