@@ -61,7 +61,7 @@ def perform(
     defaults = {name: str(about["default"]) for name, about in ACTION["inputs"].items()}
     given = {f"inputs.{name}": value for name, value in {**defaults, **(inputs or {})}.items()} | EVENT
     environment |= {
-        name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: given[found[1]], str(value))
+        name: re.sub(r"\$\{\{ (\S+) \}\}", lambda match: given[match[1]], str(value))
         for name, value in step.get("env", {}).items()
     }
     assert "${{" not in step["run"], "an input inside of a command could be a command"

@@ -35,7 +35,7 @@ ANALYSIS = (
 GROUND = ANALYSIS[: ANALYSIS.index("abtune.stats")]
 # Each half stands on the ground by itself; the measuring half takes nothing of an analysis but statistics.
 MAY_IMPORT = {
-    **{room: set(ANALYSIS[:place]) for place, room in enumerate(ANALYSIS)},
+    **{room: set(ANALYSIS[:number]) for number, room in enumerate(ANALYSIS)},
     "abtune.stats": {"abtune.errors", "abtune.lazy"},
     "abtune.ingest": {*GROUND},
     "abtune.measure": {*GROUND, "abtune.stats"},
@@ -88,14 +88,14 @@ def import_graph() -> dict[str, set[str]]:
     known = {module_name(path): path for path in MODULES}
     graph: dict[str, set[str]] = {}
     for name, path in known.items():
-        found = set()
+        imported = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module in known:
                 parts = (f"{node.module}.{alias.name}" for alias in node.names)
-                found |= {part if part in known else node.module for part in parts}
+                imported |= {target if target in known else node.module for target in parts}
             elif isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names} & set(known)
-        graph[name] = found - {name}
+                imported |= {alias.name for alias in node.names} & set(known)
+        graph[name] = imported - {name}
     return graph
 
 
@@ -136,7 +136,7 @@ def test_every_module_has_a_name_of_its_own() -> None:
 def test_no_folder_is_crowded() -> None:
     """A folder of abtune holds a dozen files at most."""
     sizes = Counter(path.parent for path in MODULES)
-    assert not {str(place.relative_to(ROOT)): size for place, size in sizes.items() if size > MOST_FILES}
+    assert not {str(parent.relative_to(ROOT)): size for parent, size in sizes.items() if size > MOST_FILES}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

@@ -102,9 +102,9 @@ def test_published_boosts_are_reproduced(run: Run) -> None:
     lines = [
         line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith(("| N=", "| M="))
     ]
-    found = json.loads(run("analyze", PUBLISHED, "--format", "json").out)["comparisons"]
-    assert [line[0] for line in lines] == [record["shape"] for record in found]
-    for line, record in zip(lines, found, strict=True):
+    records = json.loads(run("analyze", PUBLISHED, "--format", "json").out)["comparisons"]
+    assert [line[0] for line in lines] == [record["shape"] for record in records]
+    for line, record in zip(lines, records, strict=True):
         assert 1 + record["boost"] == pytest.approx(1 + float(line[3].rstrip("%")) / 100, rel=1e-14)
 
 

@@ -116,7 +116,7 @@ def test_gates_and_sections_are_those_of_every_candidate(run: Run) -> None:
     assert gated.err == "abtune: --fail-on regressed: shape1 (cached)\n"
     text = run("analyze", "--explain", "shape1").out
     headings = [text.index(line) for line in ("tiled against stock", "cached against stock")]
-    stories = [at for at in range(len(text)) if text.startswith("shape1", at)]
+    stories = [position for position in range(len(text)) if text.startswith("shape1", position)]
     assert headings[0] < stories[0] < headings[1] < stories[1]
 
 
@@ -164,8 +164,8 @@ def test_a_report_of_many_candidates_rarely_claims_what_is_not() -> None:
         made = abtune.make_dataset(np.exp(log), shapes=shapes, configs=list("abcde"))
         analyses = abtune.analyze_all(made)
         claims = {Verdict.IMPROVED, Verdict.REGRESSED}
-        wrong += any(row.verdict in claims for each in analyses for row in each.comparisons)
-        each_alone = (compare(made, replace(each.settings, of_candidates=1)) for each in analyses)
-        alone += any(row.verdict in claims for each in each_alone for row in each.comparisons)
+        wrong += any(row.verdict in claims for analysis in analyses for row in analysis.comparisons)
+        each_alone = (compare(made, replace(analysis.settings, of_candidates=1)) for analysis in analyses)
+        alone += any(row.verdict in claims for analysis in each_alone for row in analysis.comparisons)
     assert wrong <= 0.09 * reports
     assert alone > wrong

@@ -147,9 +147,9 @@ def test_lines_are_as_wide_as_those_of_a_report(
 ) -> None:
     """Findings and advice are wrapped at the width that COLUMNS gives, and no word of them is lost."""
     monkeypatch.setenv("COLUMNS", columns)
-    found = "one word after the other, " * 9 + "the last"
+    state = "one word after the other, " * 9 + "the last"
     advice = "do this and then that and then " * 9 + "rest"
-    finding = Finding(name="output", level=Level.WARNING, state=found, advice=advice)
+    finding = Finding(name="output", level=Level.WARNING, state=state, advice=advice)
     monkeypatch.setattr("abtune.measure.diagnose.check_output", lambda _: finding)
     lines = run("doctor", "--target", "cpu", "--no-trial").out.splitlines()
     assert max(map(len, lines)) <= int(columns)

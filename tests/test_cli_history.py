@@ -39,11 +39,11 @@ def test_a_folder_is_one_table(run: Run, monkeypatch: pytest.MonkeyPatch, width:
     lines = outcome.out.splitlines()
     assert max(map(len, lines)) <= width
     assert "sweep0." not in outcome.out  # no line of names where no dataset says where it is from
-    (at,) = [number for number, line in enumerate(lines) if line.startswith("shape ")]
-    assert [word for word in lines[at].split() if "sweep" in word] == ["sweep2", "sweep1", "sweep0"]
-    assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["overall", "shape0", "shape1"]
-    assert "¹" in lines[at + 2]
-    assert lines[at + 2].endswith("changed")
+    (heading,) = [number for number, line in enumerate(lines) if line.startswith("shape ")]
+    assert [word for word in lines[heading].split() if "sweep" in word] == ["sweep2", "sweep1", "sweep0"]
+    assert [line.split()[0] for line in lines[heading + 1 : heading + 4]] == ["overall", "shape0", "shape1"]
+    assert "¹" in lines[heading + 2]
+    assert lines[heading + 2].endswith("changed")
     assert "¹ Changed since the dataset before." in outcome.out
 
 
@@ -96,8 +96,8 @@ def test_a_merged_dataset_or_its_parts_are_skipped(run: Run, what: str) -> None:
     """A run counts once: the history has as many datasets as possible, and of those as many shapes."""
     whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
     half = whole.sizes[what] // 2
-    for name, part in (("x", slice(half)), ("y", slice(half, None))):
-        abtune.save_dataset(whole.isel({what: part}), f"runs/{name}.nc")
+    for name, selection in (("x", slice(half)), ("y", slice(half, None))):
+        abtune.save_dataset(whole.isel({what: selection}), f"runs/{name}.nc")
     assert run("merge", "runs/x.nc", "runs/y.nc", "--out", "runs/all.nc").code == 0
     outcome = run("history", "runs", "--format", "json")
     shown = ["x", "y"] if what == "seed" else ["all"]

@@ -180,9 +180,9 @@ def test_the_importer_is_found_by_content(
     """Without a name the same comes out as with it, and the importer is said."""
     named = run("import", name, *arguments, "--out", "named.nc")
     assert (named.code, named.err) == (0, "")
-    found = run("import", *arguments, "--out", "found.nc")
-    assert (found.code, found.err) == (0, "")
-    first, second, *rest = found.out.replace("found.nc", "named.nc").splitlines()
+    recognised = run("import", *arguments, "--out", "found.nc")
+    assert (recognised.code, recognised.err) == (0, "")
+    first, second, *rest = recognised.out.replace("found.nc", "named.nc").splitlines()
     assert [first, *rest] == named.out.splitlines()
     assert second.startswith("read as ")
     assert second.endswith(f": abtune import {name}")
@@ -257,8 +257,8 @@ def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pyte
     done = run("import", "toy", "toys.txt", "--mood", "sad", "--out", "toys.nc")
     assert done.out == "toys.nc: 1 shape, configurations old (baseline), new\nsad toys\n"
     assert abtune.analyze(abtune.open_dataset("toys.nc")).comparisons[0].boost == pytest.approx(0.5)
-    found = run("import", "toys.txt", "--out", "toys.nc", "--overwrite").out
-    assert found.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
+    output = run("import", "toys.txt", "--out", "toys.nc", "--overwrite").out
+    assert output.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
     assert (
         "is not a dump of timings but a toy: abtune import toy"
         in run(*("import", "timings", "toys.txt", "--out", "x.nc")).err

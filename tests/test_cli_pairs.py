@@ -68,13 +68,13 @@ def test_the_report_says_equal_knowledge(run: Run) -> None:
 
 def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
     """The p-values are those of scipy's paired t-test of the whole pairs."""
-    found, log = read(run, "analyze", "shared.nc"), log_latency(1, 0.9)
-    assert (found["design"], found["method"]) == ("shared", "paired-bootstrap")
-    assert found["test_method"].startswith("sign-flip test")
-    rows = found["comparisons"]
+    report, log = read(run, "analyze", "shared.nc"), log_latency(1, 0.9)
+    assert (report["design"], report["method"]) == ("shared", "paired-bootstrap")
+    assert report["test_method"].startswith("sign-flip test")
+    rows = report["comparisons"]
     assert [(row["n_baseline"], row["n_candidate"]) for row in rows] == [(10, 10), (10, 10), (9, 9)]
-    for at, row in enumerate(rows):
-        oracle = stats.ttest_rel(*log[at, :, : row["n_baseline"]])
+    for index, row in enumerate(rows):
+        oracle = stats.ttest_rel(*log[index, :, : row["n_baseline"]])
         assert row["p_welch"] == pytest.approx(oracle.pvalue)
     assert rows[2]["verdict"] == "improved"
     assert read(run, "analyze", "separate.nc")["design"] == "independent"
@@ -137,7 +137,7 @@ def test_power_counts_pairs(run: Run) -> None:
     plan = read(run, "power", "shared.nc", "--shapes", "29", "--boost", "20")
     log = log_latency(1, 0.9)
     differences = log[:, 0] - log[:, 1]
-    variance = np.array([np.var(row[: 10 - (at == 2)], ddof=1) for at, row in enumerate(differences)])
+    variance = np.array([np.var(row[: 10 - (index == 2)], ddof=1) for index, row in enumerate(differences)])
     pooled = np.sqrt(np.average(variance, weights=[9, 9, 8]))
     assert plan["baseline"]["spread"] == plan["candidate"]["spread"] == pytest.approx(pooled)
     assert plan["fewest"] == 6
@@ -154,19 +154,19 @@ def test_power_counts_pairs(run: Run) -> None:
 
 def test_calibrate_simulates_pairs(run: Run) -> None:
     """As many pairs as there are."""
-    found = read(run, "calibrate", "shared.nc", "--replications", "200")
-    assert [row["n_baseline"] for row in found["simulated"]] == [10, 10, 9]
-    assert all(row["coverage"] > 0.88 for row in found["simulated"])
-    assert all(row["power"][2] > 0.5 for row in found["simulated"])
+    report = read(run, "calibrate", "shared.nc", "--replications", "200")
+    assert [row["n_baseline"] for row in report["simulated"]] == [10, 10, 9]
+    assert all(row["coverage"] > 0.88 for row in report["simulated"])
+    assert all(row["power"][2] > 0.5 for row in report["simulated"])
     assert "sign-flip" in words(run, "calibrate", "shared.nc", "--replications", "100")
 
 
 def test_compare_says_what_is_left_at_equal_knowledge(run: Run) -> None:
     """Both boosts side by side; the rest is their ratio, whichever dataset comes first."""
-    found = read(run, "compare", "separate.nc", "shared.nc")
-    assert found["designs"] == ["independent", "shared"]
-    separate, shared = found["boosts"]
-    assert found["overall"]["change"] == pytest.approx((1 + shared["change"]) / (1 + separate["change"]) - 1)
+    change = read(run, "compare", "separate.nc", "shared.nc")
+    assert change["designs"] == ["independent", "shared"]
+    separate, shared = change["boosts"]
+    assert change["overall"]["change"] == pytest.approx((1 + shared["change"]) / (1 + separate["change"]) - 1)
     overall = read(run, "analyze", "shared.nc")["overall"]["these_shapes"]
     assert [shared[end] for end in ("low", "change", "high")] == pytest.approx(
         [overall[name] for name in ("boost_low", "boost", "boost_high")]
@@ -220,10 +220,10 @@ def test_pairs_are_planned_with_the_noise_of_separate_runs(run: Run) -> None:
     assert plan["baseline"]["spread"] == pytest.approx(spread * np.sqrt(2 * 0.3))
     assert plan["fewest"] == 6
     separate = read(run, "power", "separate.nc")
-    found = read(run, "power", "separate.nc", "--correlation", "0.5")
+    correlated = read(run, "power", "separate.nc", "--correlation", "0.5")
     one, two = (separate[side]["spread"] for side in ("baseline", "candidate"))
-    assert found["baseline"]["spread"] == pytest.approx(np.sqrt(one**2 + two**2 - one * two))
-    assert found["needs"][3]["seeds"] < separate["needs"][3]["seeds"]
+    assert correlated["baseline"]["spread"] == pytest.approx(np.sqrt(one**2 + two**2 - one * two))
+    assert correlated["needs"][3]["seeds"] < separate["needs"][3]["seeds"]
     assert "a correlation of 0.5. No dataset shows it." in words(
         run, "power", "separate.nc", "--correlation", "0.5"
     )
@@ -250,12 +250,12 @@ def test_datasets_without_enough_pairs_say_so(run: Run) -> None:
     status[0, 0, 0] = status[1, 0, 0] = status[1, 1, 1] = abtune.RunStatus.FAILED
     status[2] = abtune.RunStatus.FAILED
     abtune.save_dataset(abtune.make_dataset(latency, run_status=status, **fields), "few.nc")
-    found = read(run, "analyze", "few.nc")
-    assert [row["verdict"] for row in found["comparisons"]] == ["invalid"] * 3
-    assert [row["n_baseline"] for row in found["comparisons"]] == [1, 0, 0]
-    assert "One pair supports no verdict." in found["sentence"]
-    assert "One pair supports no verdict." in found["caveats"]
-    assert any(note.endswith("has no interval: no shape has two whole pairs.") for note in found["caveats"])
+    report = read(run, "analyze", "few.nc")
+    assert [row["verdict"] for row in report["comparisons"]] == ["invalid"] * 3
+    assert [row["n_baseline"] for row in report["comparisons"]] == [1, 0, 0]
+    assert "One pair supports no verdict." in report["sentence"]
+    assert "One pair supports no verdict." in report["caveats"]
+    assert any(note.endswith("has no interval: no shape has two whole pairs.") for note in report["caveats"])
     for shape in fields["shapes"]:
         assert "Whole pairs; nothing else." in words(run, "analyze", "few.nc", "--explain", shape)
     for command, said in (

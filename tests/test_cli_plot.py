@@ -46,9 +46,9 @@ def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
 def test_the_printed_line_counts_the_shapes_that_are_drawn(run: Run, kind: str) -> None:
     """Of 41 shapes, a figure draws 40."""
     pytest.importorskip("matplotlib")
-    part = abtune.open_dataset("h200-tvm14009").isel(shape=[0] * 41)
-    names = [f"s{number}" for number in range(part.sizes["shape"])]
-    abtune.save_dataset(part.assign_coords(shape=names), "many.nc")
+    dataset = abtune.open_dataset("h200-tvm14009").isel(shape=[0] * 41)
+    names = [f"s{number}" for number in range(dataset.sizes["shape"])]
+    abtune.save_dataset(dataset.assign_coords(shape=names), "many.nc")
     said = "40 of 41 shapes: the largest and the least boosts"
     assert run("plot", "many.nc", "--kind", kind, "--out", "f.png").out == f"f.png: {said}\n"
 

@@ -132,8 +132,8 @@ def test_several_shapes_are_explained_one_below_the_other(run: Run) -> None:
     outcome = run("analyze", PILOT, "--explain", "gemm_nn")
     stories = [run("analyze", PILOT, "--explain", shape).out for shape in ("M=512*", "M=896*")]
     assert outcome.out.split() == " ".join(stories).split()  # tables have the widths of all of them
-    found = json.loads(run("analyze", PILOT, "--explain", "M=*", "--format", "json").out)["explain"]
-    assert [story["comparison"]["shape"][:5] for story in found] == ["M=512", "M=896"]
+    explained = json.loads(run("analyze", PILOT, "--explain", "M=*", "--format", "json").out)["explain"]
+    assert [story["comparison"]["shape"][:5] for story in explained] == ["M=512", "M=896"]
     refused = run("analyze", PUBLISHED, "--explain", "M=*")
     assert refused.code == 2
     assert "at most 10 shapes are explained at a time; 'M=*' matches 12: M=512_N=256_K=640, " in refused.err
@@ -200,13 +200,13 @@ def test_json_has_the_numbers(run: Run) -> None:
 def test_the_published_table_has_the_time_of_resnet50(run: Run) -> None:
     """On the published table the convolutions of ResNet-50 are faster by the ratio of their summed times."""
     outcome = run("analyze", "tvm14009-rtx3080", "--weights", "resnet50", "--format", "json")
-    found = json.loads(outcome.out)["overall"]["weighted"]
+    weighted = json.loads(outcome.out)["overall"]["weighted"]
     dataset = abtune.open_dataset("tvm14009-rtx3080")
     latency = dataset["latency"].isel(seed=0, round=0, repeat=0)
     calls = built_in_weights("resnet50").calls
     times = sum(n * latency.sel(shape=label).values for label, n in calls.items())
-    assert found["boost"] == pytest.approx(times[0] / times[1] - 1)
-    assert (found["weight"], found["left_out"]) == (50, [])
+    assert weighted["boost"] == pytest.approx(times[0] / times[1] - 1)
+    assert (weighted["weight"], weighted["left_out"]) == (50, [])
 
 
 @pytest.mark.parametrize("text", ["label,weight\nM=896_N=896_K=896,3\n", "M=896_N=896_K=896,3\n"])

@@ -57,7 +57,7 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
-Found = Callable[[TargetFacts], None]
+SetTarget = Callable[[TargetFacts], None]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Found:
+def set_target(monkeypatch: pytest.MonkeyPatch) -> SetTarget:
     """Let the command find a target without TVM."""
 
     def find(facts: TargetFacts) -> None:
@@ -83,8 +83,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Found:
 
 
 @pytest.fixture
-def cpu(found: Found) -> None:
-    found(CPU)
+def cpu(set_target: SetTarget) -> None:
+    set_target(CPU)
 
 
 def refused(outcome: Outcome) -> str:
@@ -113,10 +113,10 @@ def files() -> list[str]:
     ],
 )
 def test_a_dry_run_says_what_would_be_done(
-    run: Run, found: Found, name: str, facts: TargetFacts, options: list[str]
+    run: Run, set_target: SetTarget, name: str, facts: TargetFacts, options: list[str]
 ) -> None:
     """A dry run prints plan, cost and what can be found, as its golden file shows; it writes nothing."""
-    found(facts)
+    set_target(facts)
     outcome = run(*options, "--dry-run", "--cores", "4", "--target", facts.kind)
     assert (outcome.code, outcome.err) == (0, "")
     assert_golden(f"sweep-dry-run-{name}.txt", outcome.out)
@@ -128,8 +128,8 @@ def test_a_dry_run_fits_a_narrow_terminal(run: Run, cpu: None, monkeypatch: pyte
     monkeypatch.setenv("COLUMNS", "60")
     lines = run("--share", "--dry-run").out.splitlines()
     assert max(map(len, lines)) <= 60
-    (at,) = [number for number, line in enumerate(lines) if line.startswith("share ")]
-    assert lines[at + 1].startswith(" " * 10 + "is the search")
+    (start,) = [number for number, line in enumerate(lines) if line.startswith("share ")]
+    assert lines[start + 1].startswith(" " * 10 + "is the search")
 
 
 @pytest.mark.parametrize(("load", "said"), [(0.4, 0), (6.0, 1)])
@@ -155,9 +155,11 @@ def test_a_dry_run_says_whether_the_design_can_succeed(run: Run, cpu: None, seed
 
 
 @pytest.mark.parametrize(("seeds", "can"), [(5, False), (6, True)])
-def test_a_dry_run_of_searches_that_share_counts_pairs(run: Run, found: Found, seeds: int, can: bool) -> None:  # noqa: FBT001
+def test_a_dry_run_of_searches_that_share_counts_pairs(
+    run: Run, set_target: SetTarget, seeds: int, *, can: bool
+) -> None:
     """Five pairs cannot differ, and six can, however few shapes; the plan says what is shared."""
-    found(GPU)
+    set_target(GPU)
     outcome = run("--share", "--seeds", str(seeds), "--dry-run")
     assert "16 of 64 trials try schedules of the partner" in outcome.out
     assert f"With {seeds} pairs the exact test reaches" in outcome.out
@@ -165,9 +167,9 @@ def test_a_dry_run_of_searches_that_share_counts_pairs(run: Run, found: Found, s
     assert ("use --seeds 6 or more." in outcome.out) is not can
 
 
-def test_looks_at_searches_that_share_are_at_pairs(run: Run, found: Found) -> None:
+def test_looks_at_searches_that_share_are_at_pairs(run: Run, set_target: SetTarget) -> None:
     """The first look comes where so many pairs can differ at all."""
-    found(GPU)
+    set_target(GPU)
     outcome = run("--share", "--until-settled", "--dry-run")
     text = " ".join(outcome.out.split())
     assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 pairs." in text
@@ -196,13 +198,13 @@ def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu:
     assert "cannot find any single difference: use --seeds 11 to 15, or fewer shapes." in outcome.out
 
 
-def test_defaults_follow_the_target(run: Run, found: Found) -> None:
+def test_defaults_follow_the_target(run: Run, set_target: SetTarget) -> None:
     """A GPU gets the published shapes and mainline against async; a CPU small ones and sampling."""
-    found(GPU)
+    set_target(GPU)
     on_gpu = run("--dry-run").out
     assert "compare   async (candidate) with mainline (baseline)" in on_gpu
     assert "29 shapes x 2 configurations x 10 seeds = 580, 580 left" in on_gpu
-    found(CPU)
+    set_target(CPU)
     on_cpu = run("--dry-run").out
     assert "compare   vector-tiles (candidate) with random (baseline)" in on_cpu
     assert "4 shapes x 2 configurations x 10 seeds = 80, 80 left" in on_cpu
@@ -210,10 +212,10 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
 
 
 def test_a_dry_run_refuses_a_folder_that_may_not_be_written(
-    run: Run, found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, set_target: SetTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the sweep could not write is said before it, in one line; root may write anywhere."""
-    found(CPU)
+    set_target(CPU)
     asked = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path and asked(path, mode))
     outcome = run("--dry-run", "--out", str(tmp_path / "x.nc"))
@@ -594,9 +596,9 @@ def test_what_find_target_says_is_said(run: Run, monkeypatch: pytest.MonkeyPatch
     assert refused(run("--target", "this")) == "abtune: nothing is known of this\n"
 
 
-def test_old_gpus_are_refused(run: Run, found: Found) -> None:
+def test_old_gpus_are_refused(run: Run, set_target: SetTarget) -> None:
     """A GPU without asynchronous copies is told which configurations it can run."""
-    found(replace(GPU, arch=75))
+    set_target(replace(GPU, arch=75))
     said = refused(run())
     assert "needs compute capability sm_80 or newer; use random and evolutionary" in said
     assert run("--baseline", "random", "--candidate", "evolutionary", "--dry-run").code == 0
@@ -669,10 +671,10 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_recorded_command_can_be_repeated(
-    run: Run, found: Found, monkeypatch: pytest.MonkeyPatch
+    run: Run, set_target: SetTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shell splits the recorded command into the original words."""
-    found(CPU)
+    set_target(CPU)
     recorded: list[str] = []
 
     def note(*_: object, about: dict[str, str], **__: object) -> None:

@@ -101,6 +101,8 @@ def test_shapes_are_grouped(empty_folder: Path, plain_environment: None, run: Ru
 def test_sweeps_have_nothing_to_show_and_say_so(run: Run) -> None:
     """A dataset of several seeds is left to the report, in one sentence."""
     outcome = run("analyze", "h200-pilot", "--section", "report,timings", "--format", "json")
-    found = json.loads(outcome.out)["timings"]
-    assert found["series"] == []
-    assert found["caveats"][0].startswith("Left out: 6 cells of shape and configuration with several seeds.")
+    timings = json.loads(outcome.out)["timings"]
+    assert timings["series"] == []
+    assert timings["caveats"][0].startswith(
+        "Left out: 6 cells of shape and configuration with several seeds."
+    )

@@ -58,9 +58,9 @@ def test_rows_are_sorted(run: Run) -> None:
     rows = json.loads(run("analyze", PILOT, "--format", "json").out)["comparisons"]
     orders = {"boost": lambda row: -row["boost"], "name": lambda row: row["shape"], "p": lambda row: row["p"]}
     for order, key in orders.items():
-        found = labels(run("analyze", PILOT, "--sort", order).out)
+        printed = labels(run("analyze", PILOT, "--sort", order).out)
         wanted = [row["shape"] for row in sorted(rows, key=key)]
-        assert [label.replace(" ", "_") for label in found] == wanted
+        assert [label.replace(" ", "_") for label in printed] == wanted
 
 
 @pytest.mark.parametrize("name", ["gemm_nn", "gemm*", "M=512 N=3072 K=768,M=896*"])

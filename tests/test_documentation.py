@@ -201,7 +201,9 @@ def test_every_room_is_in_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     package = ROOT / "abtune"
     rooms = [path for path in package.iterdir() if path.suffix == ".py" and not path.stem.startswith("__")]
-    rooms += [path.parent for part in (package, package / "measure") for path in part.glob("*/__init__.py")]
+    rooms += [
+        path.parent for folder in (package, package / "measure") for path in folder.glob("*/__init__.py")
+    ]
     left_out = {str(path.relative_to(ROOT)) for path in rooms if f"`{path.relative_to(ROOT)}" not in text}
     assert not left_out
 

@@ -18,7 +18,7 @@ def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
     second.hardlink_to(path)
     write_bytes(b"new", path)
     assert (path.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == ("new", "old")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.md", "second.md"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report.md", "second.md"]
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
