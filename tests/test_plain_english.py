@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "abtune").rglob("*.py"))
 SCRIPTS = sorted((ROOT / "analysis").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # What is not written, as a regular expression, and what is written instead.
@@ -92,10 +93,10 @@ def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
 def dialect(texts: Iterator[tuple[int, str]]) -> list[str]:
     """Return a line about each banned phrase: where it is, and what to write instead."""
     return [
-        f"line {line}: {found[0]!r} -> {instead}"
+        f"line {line}: {match[0]!r} -> {instead}"
         for line, text in texts
         for phrase, instead in BANNED
-        for found in phrase.finditer(" ".join(text.split()))
+        for match in phrase.finditer(" ".join(text.split()))
     ]
 
 
@@ -105,7 +106,7 @@ def test_strings_are_plain_english(path: Path) -> None:
     assert not dialect(strings(path))
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *SCRIPTS], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*SOURCES, *SCRIPTS, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_variables_have_names_that_say_what_they_are(path: Path) -> None:
     """No variable and no parameter has one of the names that fit anything."""
     assert not empty_names(path)

@@ -153,10 +153,10 @@ def wait_for(process: subprocess.Popen[str], pattern: str) -> str:
     """Return what a process says, once it says it."""
     assert process.stdout
     for line in process.stdout:
-        if found := re.search(pattern, line):
+        if match := re.search(pattern, line):
             # A process whose pipe is full would wait.
             threading.Thread(target=process.stdout.read, daemon=True).start()
-            return found[0]
+            return match[0]
     raise RuntimeError(f"{process.args} ended")
 
 
@@ -187,7 +187,7 @@ def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
         run_sweep(plan, store, facts=make_facts(kind="cuda"), scheduler=address)
         seconds = time.monotonic() - before[2]
         done = len(plan.runs) * iterations
-        found = {
+        rates = {
             "workers": workers,
             "iterations": done,
             "an hour": 3600 * done / seconds,
@@ -198,8 +198,8 @@ def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
         }
         begun = time.process_time()
         store.to_dataset(plan)
-        found["assembly ms a run"] = 1000 * (time.process_time() - begun) / len(plan.runs)
-    return found
+        rates["assembly ms a run"] = 1000 * (time.process_time() - begun) / len(plan.runs)
+    return rates
 
 
 def main() -> None:

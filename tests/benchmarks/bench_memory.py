@@ -75,9 +75,9 @@ def held() -> str:
     status = dict(
         line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line
     )
-    tasks = sum(len(each.tasks) for each in Scheduler._instances)
-    tasks += sum(len(each.state.tasks) for each in Worker._instances)
-    futures = sum(len(each.futures) for each in Client._instances)
+    tasks = sum(len(instance.tasks) for instance in Scheduler._instances)
+    tasks += sum(len(instance.state.tasks) for instance in Worker._instances)
+    futures = sum(len(instance.futures) for instance in Client._instances)
     files = len(list(Path("/proc/self/fd").iterdir()))
     megabytes = math.ceil(int(status["VmRSS"].split()[0]) / 1024)
     return (

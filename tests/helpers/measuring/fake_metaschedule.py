@@ -96,7 +96,7 @@ def _log(*words: object) -> None:
         os.close(handle)
 
 
-def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None:
+def _meet(faults: dict[str, str], function: str, label: str, number: int) -> None:
     """Do what was asked for here, if anything."""
     broken, _, details = os.environ.get("FAKE_BROKEN", "").partition(":")
     path, _, name = details.partition(":")
@@ -111,13 +111,13 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
     for wanted in (function, f"{function}@{label}"):
         name, *details = faults.get(wanted, "").split(":")
         if details[:1] == ["once"]:
-            if details[2:] and int(details[2]) != place:
+            if details[2:] and int(details[2]) != number:
                 continue
             try:
                 Path(details[1]).touch(exist_ok=False)
             except FileExistsError:
                 continue
-        elif details and int(details[0]) != place:
+        elif details and int(details[0]) != number:
             continue
         if name in FAULTS:
             FAULTS[name]()
@@ -147,10 +147,10 @@ def propose(
     about = {"faults": faults, "padding": "x" * int(faults.get("size", 0)), "config": problem.config.name}
     candidates = tuple(
         Candidate(
-            text=json.dumps([f"trace {rng_seed}.{place}", {**about, "place": place}]),
-            module_hash=f"{rng_seed}.{place}",
+            text=json.dumps([f"trace {rng_seed}.{number}", {**about, "place": number}]),
+            module_hash=f"{rng_seed}.{number}",
         )
-        for place in range(count)
+        for number in range(count)
     )
     return candidates, str(learned).encode(), faults.get("propose") == "repeat"
 
@@ -181,14 +181,14 @@ def adopt(problem: Problem, texts: list[str], known: frozenset[str], count: int)
     faults, name, records = _faults(problem), problem.config.name, list(map(json.loads, texts))
     _log("adopt", problem.shape.label, name, [trace for trace, _ in records], sorted(known), count)
     _meet(faults, "adopt", problem.shape.label, 0)
-    found = [(f"{trace} as {name}", about) for trace, about in records if faults.get("variants") != "0"]
+    variants = [(f"{trace} as {name}", about) for trace, about in records if faults.get("variants") != "0"]
     return tuple(
         Candidate(
             text=json.dumps([trace, {**about, "faults": faults, "config": name}]),
             module_hash=trace,
             carried_over=True,
         )
-        for trace, about in found
+        for trace, about in variants
         if trace not in known
     )[:count]
 

@@ -36,7 +36,7 @@ def heeds(pid: int, number: int) -> bool:
 
 def children(marker: str = "", *, command: bytes = b"abtune.measure.workers.fork_main") -> set[int]:
     """Return the processes with a text in their environment: fork servers and children, or others, too."""
-    found = set()
+    pids = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or not is_running(int(entry.name)):
             continue
@@ -46,5 +46,5 @@ def children(marker: str = "", *, command: bytes = b"abtune.measure.workers.fork
         except OSError:
             continue
         if command in words and os.fsencode(marker) in environment:
-            found.add(int(entry.name))
-    return found
+            pids.add(int(entry.name))
+    return pids

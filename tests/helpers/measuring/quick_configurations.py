@@ -26,8 +26,11 @@ def without_tiles(trace: Any) -> list[Any]:
     """Return a schedule whose outermost tiles are the whole loops."""
     steps, decisions = trace
     whole = [
-        [at, [math.prod(value), *[1] * (len(value) - 1)] if steps[at][0] == "SamplePerfectTile" else value]
-        for at, value in decisions
+        [
+            index,
+            [math.prod(value), *[1] * (len(value) - 1)] if steps[index][0] == "SamplePerfectTile" else value,
+        ]
+        for index, value in decisions
     ]
     return [[steps, whole]]
 

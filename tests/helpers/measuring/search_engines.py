@@ -88,7 +88,7 @@ class Landscape:
         schedules = [tvm.s_tir.Schedule(module) for module in modules]
         candidates = [ms.MeasureCandidate(schedule, []) for schedule in schedules]
         features = self._features.extract_from(self._context, candidates)
-        rows = np.array([each.numpy().mean(axis=0) for each in features])
+        rows = np.array([array.numpy().mean(axis=0) for array in features])
         weights = rng_for(ROOT, "weights").normal(size=rows.shape[1])
         slope = (rows * weights).sum(axis=1)  # a product of matrices rounds by its size
         hashes = [ms.utils.shash2hex(module) for module in modules]
@@ -159,7 +159,7 @@ def builder_of(landscape: Landscape) -> Any:
     @tvm.ir.utils.derived_object
     class Builder(ms.builder.PyBuilder):
         def build(self, build_inputs: list[Any]) -> list[Any]:
-            latency = landscape([each.mod for each in build_inputs])
+            latency = landscape([build_input.mod for build_input in build_inputs])
             return [ms.builder.BuilderResult(repr(value), None) for value in latency]
 
     return Builder()
@@ -183,7 +183,7 @@ def runner() -> Any:
     @tvm.ir.utils.derived_object
     class Runner(ms.runner.PyRunner):
         def run(self, runner_inputs: list[Any]) -> list[Any]:
-            return [Future(float(str(each.artifact_path))) for each in runner_inputs]
+            return [Future(float(str(runner_input.artifact_path))) for runner_input in runner_inputs]
 
     return Runner()
 

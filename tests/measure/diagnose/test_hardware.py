@@ -41,11 +41,11 @@ def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         versions={"tvm": "0.27", "driver": "580", "cuda": "13.0"},
     )
     monkeypatch.setattr("abtune.measure.tvm.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
-    found = by_name(diagnose.check_target("auto")[1])
-    assert found["target"].state == "cuda: 2 x NVIDIA H200"
-    assert found["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"
-    assert found["GPU load"].state == "GPU 1 is 97% busy"
-    assert found["NVRTC"].level is not Level.PROBLEM
+    findings = by_name(diagnose.check_target("auto")[1])
+    assert findings["target"].state == "cuda: 2 x NVIDIA H200"
+    assert findings["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"
+    assert findings["GPU load"].state == "GPU 1 is 97% busy"
+    assert findings["NVRTC"].level is not Level.PROBLEM
     with_target(monkeypatch, kind="cuda", arch=90, devices=("NVIDIA H200",))
     assert by_name(diagnose.check_target("cuda")[1])["CUDA"].level is Level.WARNING
 

@@ -35,11 +35,14 @@ def test_an_allocator_that_is_missing_is_recommended(monkeypatch: pytest.MonkeyP
     """Without tcmalloc the advice is how to install it; an allocator that the user chose is left alone."""
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     monkeypatch.delenv("LD_PRELOAD", raising=False)
-    _, found, *_ = diagnose.check_host(2)
-    assert (found.level, found.advice.partition("apt ")[2]) == (Level.WARNING, "install libtcmalloc-minimal4")
+    _, finding, *_ = diagnose.check_host(2)
+    assert (finding.level, finding.advice.partition("apt ")[2]) == (
+        Level.WARNING,
+        "install libtcmalloc-minimal4",
+    )
     monkeypatch.setenv("LD_PRELOAD", "mine.so")
-    _, found, *_ = diagnose.check_host(2)
-    assert (found.level, found.state) == (Level.OK, "mine.so")
+    _, finding, *_ = diagnose.check_host(2)
+    assert (finding.level, finding.state) == (Level.OK, "mine.so")
 
 
 def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

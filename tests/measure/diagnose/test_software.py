@@ -64,7 +64,7 @@ def test_a_dask_that_cannot_be_imported_is_a_line(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, module, None)
     finding = diagnose.check_packages()
     assert (finding.level, finding.state) == (Level.PROBLEM, f"{name} is missing")
-    assert not any("\n" in found.state for found in diagnose.check_host(2))
+    assert not any("\n" in host_finding.state for host_finding in diagnose.check_host(2))
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

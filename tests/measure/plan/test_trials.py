@@ -47,12 +47,12 @@ def test_a_search_is_over_when_nothing_new_comes() -> None:
     assert longer.next_step(settings) == "propose"
 
 
-def share(trials: int, per_iteration: int, exchanged: int, *, found: int = 99) -> list[tuple[str, int]]:
-    """Return the steps of a search that shares, and their numbers of candidates, at most `found`."""
+def share(trials: int, per_iteration: int, exchanged: int, *, available: int = 99) -> list[tuple[str, int]]:
+    """Return the steps of a search that shares, and their numbers of candidates, at most `available`."""
     settings = make_settings(trials=trials, trials_per_iteration=per_iteration, exchanged=exchanged)
     history, steps = History(), []
     while (step := history.next_step(settings)) is not None:
-        count = min(history.count(settings), found)
+        count = min(history.count(settings), available)
         steps.append((step, count))
         carried = Candidate(text="[]", module_hash="", carried_over=step == "exchange")
         candidates = (carried,) * count
@@ -87,8 +87,8 @@ def test_an_iteration_ends_with_an_exchange(budget: tuple[int, int, int], counts
 
 def test_partners_have_the_same_number_of_exchanges() -> None:
     """A search that finds little still meets its partner at every exchange, and asks for what is left."""
-    assert [step for step, _ in share(12, 4, 1, found=0)] == ["propose", "exchange"] * 3
-    assert share(12, 4, 1, found=2) == [("propose", 2), ("exchange", 2)] * 3
+    assert [step for step, _ in share(12, 4, 1, available=0)] == ["propose", "exchange"] * 3
+    assert share(12, 4, 1, available=2) == [("propose", 2), ("exchange", 2)] * 3
 
 
 def test_a_search_offers_its_own_fastest_schedules() -> None:

@@ -47,10 +47,10 @@ def test_winners_of_several_hosts_keep_their_hosts(opened: Store, plan: Plan) ->
 def test_transfers_come_back_without_the_hashes_of_their_kernels() -> None:
     """The schema requires no hashes, so a dataset may lack them; all else comes back."""
     dataset = abtune.open_dataset("h200-tvm14009")
-    found = rounds_from_dataset(dataset.drop_vars("transfer_kernel"))
+    without_hashes = rounds_from_dataset(dataset.drop_vars("transfer_kernel"))
     known = rounds_from_dataset(dataset)
-    assert {transfer.kernel for rounds in found for transfer in rounds.transfers} == {""}
-    for one, other in zip(found, known, strict=True):
+    assert {transfer.kernel for rounds in without_hashes for transfer in rounds.transfers} == {""}
+    for one, other in zip(without_hashes, known, strict=True):
         assert [repr(transfer) for transfer in one.transfers] == [
             repr(replace(transfer, kernel="")) for transfer in other.transfers
         ]
@@ -63,5 +63,5 @@ def test_searches_of_different_length_come_back_as_long_as_they_were(opened: Sto
         make_record(run, trial_latency=[1e-3] * length, trial_status=[TrialStatus.OK] * length)
         for run, length in zip(plan.runs[: len(lengths)], lengths, strict=True)
     ]
-    found = records_from_dataset(records_to_dataset(plan, records, (), opened.about()["about"]))
-    assert sorted(map(repr, found)) == sorted(map(repr, records))
+    read_back = records_from_dataset(records_to_dataset(plan, records, (), opened.about()["about"]))
+    assert sorted(map(repr, read_back)) == sorted(map(repr, records))

@@ -15,12 +15,12 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.store.store import Store
 
 
-@pytest.mark.parametrize("place", ["sweep.json", "runs/*", "searches/*", "rounds/*"])
+@pytest.mark.parametrize("pattern", ["sweep.json", "runs/*", "searches/*", "rounds/*"])
 @FUZZ
 @given(data=st.data())
-def test_work_files_are_read_or_refused(kept: Store, plan: Plan, place: str, data: st.DataObject) -> None:
+def test_work_files_are_read_or_refused(kept: Store, plan: Plan, pattern: str, data: st.DataObject) -> None:
     """The doctor, a sweep that goes on, and the dataset: none ends in a traceback."""
-    (path,) = kept.folder.glob(place)
+    (path,) = kept.folder.glob(pattern)
     whole = path.read_bytes()
     content = gzip.decompress(whole) if path.suffix == ".gz" else whole
     changed = data.draw(changed_json(content) | changed_bytes(content))

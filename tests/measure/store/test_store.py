@@ -291,12 +291,12 @@ def test_a_dataset_with_damaged_attributes_is_not_gone_on_with(
         store.check(plan)
 
 
-@pytest.mark.parametrize("place", ["absent/abtune.nc", "file/abtune.nc", ".", "..", "a" * 300, "nul\0.nc"])
-def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, place: str) -> None:
+@pytest.mark.parametrize("target", ["absent/abtune.nc", "file/abtune.nc", ".", "..", "a" * 300, "nul\0.nc"])
+def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, target: str) -> None:
     """An impossible place of the dataset is refused in one line, and nothing is written."""
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as caught:
-        Store(tmp_path / place).opened(plan, ABOUT).__enter__()
+        Store(tmp_path / target).opened(plan, ABOUT).__enter__()
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("cannot write ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -48,12 +48,12 @@ def test_a_record_survives_its_file(store: Store, plan: Plan) -> None:
     for run in plan.runs:
         with store.opened(plan, ABOUT):
             store.save_record(make_record(run))
-    again = {(found.shape, found.config, found.seed): found for found in store.records()}
+    again = {(saved.shape, saved.config, saved.seed): saved for saved in store.records()}
     for run in plan.runs:
-        found, record = again[run.shape.label, run.config.name, run.seed], make_record(run)
-        assert repr(found) == repr(record)
-        assert isinstance(found.status, RunStatus)
-        assert all(isinstance(status, TrialStatus) for status in found.trial_status)
+        saved, record = again[run.shape.label, run.config.name, run.seed], make_record(run)
+        assert repr(saved) == repr(record)
+        assert isinstance(saved.status, RunStatus)
+        assert all(isinstance(status, TrialStatus) for status in saved.trial_status)
 
 
 def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
@@ -61,8 +61,8 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
     record = make_failed_record(plan.runs[0], trial_latency=[], trial_status=[])
     with store.opened(plan, ABOUT):
         store.save_record(record)
-    (found,) = store.records()
-    assert repr(found) == repr(record)
+    (saved,) = store.records()
+    assert repr(saved) == repr(record)
 
 
 @pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History()])
@@ -70,8 +70,8 @@ def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) 
     """A search in progress is read back equal, with the bytes of its cost model."""
     with store.opened(plan, ABOUT):
         store.save_history(plan.runs[0], history, "then")
-    found, started = store.history(plan.runs[0])
-    assert repr(found) == repr(history)
+    saved, started = store.history(plan.runs[0])
+    assert repr(saved) == repr(history)
     assert started == "then"
 
 
@@ -141,8 +141,8 @@ def test_an_interrupted_write_leaves_the_old_file(
 def test_a_fragment_of_a_killed_write_is_ignored(kept: Store, plan: Plan) -> None:
     """A temporary file of a killed process is not read, and is removed."""
     before = names(kept.folder)
-    for place in ("runs/.x.json.77.tmp", "searches/.x.json.gz.77.tmp", "rounds/.x.json.77.tmp"):
-        (kept.folder / place).write_bytes(b'{"half')
+    for name in ("runs/.x.json.77.tmp", "searches/.x.json.gz.77.tmp", "rounds/.x.json.77.tmp"):
+        (kept.folder / name).write_bytes(b'{"half')
     assert len(kept.records()) == 1
     assert len(kept.rounds()) == 1
     with kept.opened(plan, ABOUT):
@@ -191,12 +191,12 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
         lambda whole: whole[:40] + bytes(20) + whole[60:],
     ],
 )
-@pytest.mark.parametrize("place", ["runs/*.json", "searches/*.json.gz", "rounds/*.json"])
+@pytest.mark.parametrize("pattern", ["runs/*.json", "searches/*.json.gz", "rounds/*.json"])
 def test_a_damaged_file_is_one_line(
-    kept: Store, plan: Plan, place: str, damage: Callable[[bytes], bytes]
+    kept: Store, plan: Plan, pattern: str, damage: Callable[[bytes], bytes]
 ) -> None:
     """A damaged file is named in one line, with what to do about it."""
-    (path,) = kept.folder.glob(place)
+    (path,) = kept.folder.glob(pattern)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(StoreError) as caught:
         read_all(kept, plan)

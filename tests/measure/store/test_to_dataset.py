@@ -120,8 +120,8 @@ def test_failed_runs_say_why(opened: Store, plan: Plan) -> None:
 def test_a_winner_that_is_wrong_fails_its_run(opened: Store, plan: Plan) -> None:
     """A winner that computes a wrong result has no latency, and its run has failed for that reason."""
     run, other = [run for run in plan.runs if run.shape == SMALL][:2]
-    for each in (run, other):
-        opened.save_record(make_record(each))
+    for finished in (run, other):
+        opened.save_record(make_record(finished))
     wrong = make_lost(run, "a wrong result")
     opened.save_rounds(make_rounds(SMALL, wrong, make_times(other, plan)))
     dataset = opened.to_dataset(plan)

@@ -77,7 +77,7 @@ def test_winners_are_measured_again_in_random_order(store: Store, log: Path) -> 
     run_sweep(small_plan(SMALL, seeds=4, rounds=3), store)
     made = [call[3] for call in calls(log) if call[0] == "time_kernel"]
     rounds = [made[start : start + 8] for start in range(0, 24, 8)]
-    assert all(set(each) == set(made) and len(each) == 8 for each in rounds)
+    assert all(set(order) == set(made) and len(order) == 8 for order in rounds)
     assert rounds[0] != rounds[1]
     checked = [call[3] for call in calls(log) if call[0] == "check_kernel"]
     assert sorted(checked) == sorted(set(made))
@@ -93,7 +93,7 @@ def test_nothing_is_built_while_winners_are_measured(
     assert (dataset["run_status"] == OK).all()
     assert dataset["latency"].notnull().all()
     made = calls(log)
-    after = max(place for place, call in enumerate(made) if call[0] == "time_candidate")
+    after = max(index for index, call in enumerate(made) if call[0] == "time_candidate")
     building = [call[0] == "build" for call in made[after + 1 :] if call[0] != "timed"]
     phases = [now for now, before in zip(building, [None, *building], strict=False) if now is not before]
     assert phases == [True, False] * (1 if at_once == 1000 else 2)
@@ -206,8 +206,8 @@ def test_runs_that_are_over_leave_nothing_behind(store: Store) -> None:
                 gc.collect()
                 files = len(list(Path("/proc/self/fd").iterdir()))
                 pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
-                tasks = sum(len(each.tasks) for each in Scheduler._instances)
-                futures = sum(len(each.futures) for each in Client._instances)
+                tasks = sum(len(instance.tasks) for instance in Scheduler._instances)
+                futures = sum(len(instance.futures) for instance in Client._instances)
                 held[self.done[0]] = [pages * resource.getpagesize() >> 20, files, tasks, futures]
 
     large = tuple(config(name, size="20000") for name in ("plain", "new"))
@@ -437,7 +437,7 @@ def test_wrong_winners_fail_their_runs(store: Store) -> None:
     for name, reason in said.items():
         assert (dataset["run_status"].sel(config=name) == FAILED).all()
         assert dataset["latency"].sel(config=name).isnull().all()
-        assert all(found.startswith(reason) for found in failures(dataset, name)), name
+        assert all(failure.startswith(reason) for failure in failures(dataset, name)), name
     assert (dataset["run_status"].sel(config="plain") == OK).all()
     assert dataset["latency"].sel(config="plain").notnull().all()
 

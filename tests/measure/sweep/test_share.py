@@ -47,12 +47,12 @@ def test_an_exchange_offers_the_fastest_schedules_of_the_partner(store: Store, l
     iterations = [
         call[4] for call in calls(log) if call[0] == "propose" and call[2] == "plain" and call[4] != 1
     ]
-    proposed = [f"trace {rng_seed}.{place}" for rng_seed in iterations for place in range(3)]
+    proposed = [f"trace {rng_seed}.{index}" for rng_seed in iterations for index in range(3)]
     latency = dataset["trial_latency"].sel(config="plain").values.ravel()[[0, 1, 2, 4, 5, 6]]
-    ranked = sorted(range(6), key=lambda place: latency[place])
+    ranked = sorted(range(6), key=lambda index: latency[index])
     assert [traces for traces, _ in offers] == [
-        [proposed[place] for place in ranked if place < 3],
-        [proposed[place] for place in ranked],
+        [proposed[index] for index in ranked if index < 3],
+        [proposed[index] for index in ranked],
     ]
     assert {known for known in offers[1][1] if " as new" in known} == {f"{offers[0][0][0]} as new"}
 

@@ -65,9 +65,9 @@ def scheduler(scheduling: Forked) -> str:
         return re.search(r"tcp://127\.0\.0\.1:\d+", scheduling.said())
 
     wait_until(address, "the scheduler")
-    found = address()
-    assert found
-    return found[0]
+    match = address()
+    assert match
+    return match[0]
 
 
 @pytest.fixture

@@ -537,8 +537,8 @@ def test_what_was_proposed_is_tried_first(store: Store, log: Path) -> None:
     run = plan.runs[0]
     proposed = [trial.candidate for trial in make_history(1e-9, 1e-9).trials]
     faultless = tuple(
-        replace(candidate, text=json.dumps([candidate.record[0], {"faults": {}, "place": place}]))
-        for place, candidate in enumerate(proposed)
+        replace(candidate, text=json.dumps([candidate.record[0], {"faults": {}, "place": number}]))
+        for number, candidate in enumerate(proposed)
     )
     history = History().proposed(faultless, cost_model=b"", seconds=2.5)
     with store.opened(plan, {"created": ""}):
@@ -589,7 +589,7 @@ def test_a_dataset_alone_can_be_gone_on_with(store: Store, log: Path) -> None:
 def everything(store: Store) -> set[str]:
     """Return all that is kept of finished runs, in no order."""
     winners = [times for rounds in store.rounds().values() for times in rounds.winners]
-    return {str(part) for part in (*store.records(), *winners)}
+    return {str(kept) for kept in (*store.records(), *winners)}
 
 
 class KilledError(BaseException):

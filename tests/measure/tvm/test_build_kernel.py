@@ -39,8 +39,10 @@ def proposals(room: Any) -> dict[str, tuple[Candidate, ...]]:
 
 def test_mainline_proposes_no_asynchronous_copies(proposals: dict[str, tuple[Candidate, ...]]) -> None:
     """The baseline searches only the synchronous design space, the candidate all design spaces."""
-    marked = {name: [PIPELINE in trace(each) for each in found] for name, found in proposals.items()}
-    assert [len(found) for found in marked.values()] == [8, 8]
+    marked = {
+        name: [PIPELINE in trace(candidate) for candidate in group] for name, group in proposals.items()
+    }
+    assert [len(group) for group in marked.values()] == [8, 8]
     assert not any(marked["mainline"])
     assert any(marked["async"])
 
@@ -50,21 +52,21 @@ def test_each_configuration_takes_over_what_it_could_have_found(
 ) -> None:
     """Mainline takes the other's schedules without a pipeline; async takes them as they are, and with one."""
     adopt, shape = room.build_kernel.adopt, LARGE
-    of_async = [each.text for each in proposals["async"]]
+    of_async = [candidate.text for candidate in proposals["async"]]
     taken = adopt(problem(shape, MAINLINE, CUDA), of_async, frozenset(), 99)
     assert taken
-    assert not any(PIPELINE in trace(each) for each in taken)
-    of_mainline = [each.text for each in proposals["mainline"]]
+    assert not any(PIPELINE in trace(candidate) for candidate in taken)
+    of_mainline = [candidate.text for candidate in proposals["mainline"]]
     taken = adopt(problem(shape, ASYNC, CUDA), of_mainline, frozenset(), 99)
-    as_they_are = [each for each in taken if PIPELINE not in trace(each)]
-    hashes = [each.module_hash for each in proposals["mainline"]]
-    assert [each.module_hash for each in as_they_are] == hashes
+    as_they_are = [candidate for candidate in taken if PIPELINE not in trace(candidate)]
+    hashes = [candidate.module_hash for candidate in proposals["mainline"]]
+    assert [candidate.module_hash for candidate in as_they_are] == hashes
     assert len(taken) > len(as_they_are)
-    assert all(each.carried_over for each in taken)
+    assert all(candidate.carried_over for candidate in taken)
     known = frozenset(hashes[:4])
     some = adopt(problem(shape, ASYNC, CUDA), of_mainline, known, 3)
     assert len(some) == 3
-    assert not known & {each.module_hash for each in some}
+    assert not known & {candidate.module_hash for candidate in some}
 
 
 def machine_code(elf: bytes) -> dict[str, bytes]:
@@ -73,13 +75,13 @@ def machine_code(elf: bytes) -> dict[str, bytes]:
     size, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + index * size) for index in range(count)]
     names = headers[names_index][4]
-    found = {}
+    code = {}
     for header in headers:
         start = names + header[0]
         name = elf[start : elf.index(b"\0", start)].decode()
         if name.startswith(".text"):
-            found[name] = elf[header[4] : header[4] + header[5]]
-    return found
+            code[name] = elf[header[4] : header[4] + header[5]]
+    return code
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let TVM's own call of NVRTC find the packages of the cuda extra."""
     if not (find_spec("nvidia") and find_spec("cuda")):
         pytest.skip("needs the packages of the cuda extra")
-    roots = [Path(place) / "cu13" for place in find_spec("nvidia").submodule_search_locations]  # type: ignore[union-attr]
+    roots = [Path(location) / "cu13" for location in find_spec("nvidia").submodule_search_locations]  # type: ignore[union-attr]
     root = next((root for root in roots if (root / "include" / "cccl").exists()), None)
     if root is None:
         pytest.skip("needs the packages of the cuda extra")
@@ -115,7 +117,11 @@ def test_compiling_without_libcuxx_gives_the_same_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Our headers and TVM's give the same machine code; only the candidate's copies are asynchronous."""
-    wanted = [found for found in proposals[config.name] if (PIPELINE in trace(found)) == (config is ASYNC)]
+    wanted = [
+        candidate
+        for candidate in proposals[config.name]
+        if (PIPELINE in trace(candidate)) == (config is ASYNC)
+    ]
     assert room.build_kernel.build(problem(LARGE, config, CUDA), wanted[0].record).startswith(b"\x7fELF")
     source = cuda_source(room, config, wanted[0])
     assert bool(COPY.search(source)) == (config is ASYNC)
@@ -133,6 +139,6 @@ def test_pipelines_need_the_option_to_copy_asynchronously(
     room: Any, proposals: dict[str, tuple[Candidate, ...]]
 ) -> None:
     """The same candidate built without the option of the configuration copies synchronously."""
-    marked = next(found for found in proposals["async"] if PIPELINE in trace(found))
+    marked = next(candidate for candidate in proposals["async"] if PIPELINE in trace(candidate))
     assert COPY.search(cuda_source(room, ASYNC, marked))
     assert not COPY.search(cuda_source(room, MAINLINE, marked))

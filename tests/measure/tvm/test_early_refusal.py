@@ -70,7 +70,7 @@ def test_every_verdict_is_that_of_verify_gpu_code(
         early = refusal.is_refused(schedule.mod, *limits)
         by_threads = refusal.is_refused(schedule.mod, limits[0], 2**40)
         met["threads" if by_threads else "memory" if early else "fits"] += 1
-        assert early != all(each.apply(schedule) for each in context.space_generator.postprocs)
+        assert early != all(postproc.apply(schedule) for postproc in context.space_generator.postprocs)
     assert set(met) >= kinds
 
 
@@ -145,6 +145,6 @@ def test_transfers_are_verified(room: Any) -> None:
     """The context with which a schedule is carried over keeps VerifyGPUCode."""
     ms = room.load_tvm.ms
     generator = room.propose.search_context(problem(LARGE, ASYNC, CUDA), 1).space_generator
-    names = [type(each).__name__ for each in generator.postprocs]
-    assert names == [type(each).__name__ for each in ms.postproc.Postproc.create("cuda")]
+    names = [type(postproc).__name__ for postproc in generator.postprocs]
+    assert names == [type(postproc).__name__ for postproc in ms.postproc.Postproc.create("cuda")]
     assert "VerifyGPUCode" in names

@@ -51,8 +51,8 @@ def test_intrinsics_are_loaded_where_they_are_missing(room: Any, monkeypatch: py
 def test_frames_are_those_of_the_stack(room: Any) -> None:
     """The stack without source has the same frames, files and names as Python's."""
     expected = inspect.stack()
-    found = room.load_tvm._stack_without_source(context=1)
-    assert [(one.frame, one.filename, one.function) for one in found] == [
+    frames = room.load_tvm._stack_without_source(context=1)
+    assert [(one.frame, one.filename, one.function) for one in frames] == [
         (one.frame, one.filename, one.function) for one in expected
     ]
-    assert {one.code_context for one in found} == {None}
+    assert {one.code_context for one in frames} == {None}

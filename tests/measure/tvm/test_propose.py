@@ -80,8 +80,8 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
     with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
         history = History()
         for seed in (1, 2):
-            found, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
-            history = all_timed(history, found, model)
+            candidates, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
+            history = all_timed(history, candidates, model)
     assert len({trial.candidate.module_hash for trial in history.trials}) == 16
 
 
@@ -117,7 +117,7 @@ def test_enough_new_candidates_are_picked(
     room: Any, monkeypatch: pytest.MonkeyPatch, count: int, *, old_first: bool
 ) -> None:
     """The wanted number of new candidates is picked, in any order of old and new ones."""
-    old, new = [f"old{place}" for place in range(100)], [f"new{place}" for place in range(count)]
+    old, new = [f"old{number}" for number in range(100)], [f"new{number}" for number in range(count)]
     trials = tuple(
         Trial(
             candidate=Candidate(text="[]", module_hash=name), status=TrialStatus.OK, latency=1.0, message=""

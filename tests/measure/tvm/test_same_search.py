@@ -77,7 +77,7 @@ def test_a_cost_model_that_was_put_away_learns_the_same(room: Any, cpu: str) -> 
     workload = ms.database.Workload(context.mod)
     learn, save = room.propose.learn, room.propose.save_model
     parts = candidates[:COUNT], candidates[COUNT : COUNT + 4], candidates[COUNT + 4 :]
-    lessons = [tuple(map(timed, part)) for part in parts]  # of four it notes the times, but does not train
+    lessons = [tuple(map(timed, batch)) for batch in parts]  # of four it notes the times, but does not train
     living = ms.cost_model.XGBModel(num_tuning_cores=1)
     history = History()
     for lesson in lessons:
@@ -173,10 +173,10 @@ def test_later_iterations_leave_out_what_was_tried(room: Any, cpu: str) -> None:
 
     ranked = COUNT * 3 // 4
     assert picked[:ranked] == theirs[:ranked] == sorted(picked[:ranked], key=score, reverse=True)
-    for found in (picked, theirs):
+    for order in (picked, theirs):
         # A quarter is random, and not what comes next in the ranking.
-        assert found[ranked:] != sorted(found[ranked:], key=score, reverse=True)
-        assert not set(found) & before
+        assert order[ranked:] != sorted(order[ranked:], key=score, reverse=True)
+        assert not set(order) & before
     assert len(picked) == len(set(picked)) == COUNT
 
 
@@ -219,13 +219,13 @@ def test_both_engines_search_alike(
     """Both evolve the best so far in populations of one size, try only new modules, and beat sampling."""
     budget = engines.Budget(trials=160, trials_per_iteration=COUNT)
     search = engines.run_stock if engine == "tune_tir" else engines.run_own
-    found = search(GEMM, cpu, budget, 0, QUICK)
-    assert len(found.latency) == found.sizes.sum() == budget.trials
-    assert len(set(found.hashes)) == budget.trials
-    assert [len(population) for population in scored] == [64] * 3 * len(found.sizes)
-    for population, tried in zip(scored[::3], np.cumsum(found.sizes) - found.sizes, strict=True):
-        best = found.hashes[np.argsort(found.latency[:tried])[:12]]  # a fifth of the population
+    result = search(GEMM, cpu, budget, 0, QUICK)
+    assert len(result.latency) == result.sizes.sum() == budget.trials
+    assert len(set(result.hashes)) == budget.trials
+    assert [len(population) for population in scored] == [64] * 3 * len(result.sizes)
+    for population, tried in zip(scored[::3], np.cumsum(result.sizes) - result.sizes, strict=True):
+        best = result.hashes[np.argsort(result.latency[:tried])[:12]]  # a fifth of the population
         assert population[: len(best)] == best.tolist()
-    assert found.latency.min() < sampled.latency.min()
+    assert result.latency.min() < sampled.latency.min()
     # The last iteration is guided by the model, which has learned more than 100 trials.
-    assert np.median(found.latency[-COUNT:]) < np.quantile(sampled.latency, 0.2)
+    assert np.median(result.latency[-COUNT:]) < np.quantile(sampled.latency, 0.2)

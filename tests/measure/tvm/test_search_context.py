@@ -105,15 +105,15 @@ def test_innermost_tiles_of_vector_tiles_have_16_floats(
     monkeypatch.setattr(room.propose, "load_tensor_intrinsics", lambda: loaded.append(True))
 
     def spaces(config: Configuration) -> set[tuple[int, int, bool]]:
-        found = set()
+        traits = set()
         candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History(), 16, 1)
         for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
             trace = read_trace(candidate.record[0])
             room.build_kernel.require_own_trace(problem(GEMM, config, cpu), trace)
             names = [step.name for step in trace.instructions]
             vectors = sum(step.name == "Split" and step.inputs[-1] == 16 for step in trace.instructions)
-            found.add((names.count("SamplePerfectTile"), vectors, "CacheWrite" in names))
-        return found
+            traits.add((names.count("SamplePerfectTile"), vectors, "CacheWrite" in names))
+        return traits
 
     assert spaces(RANDOM) == {(3, 0, False), (3, 0, True)}
     assert spaces(VECTOR_TILES) == {(3, 1, False), (3, 1, True)}

@@ -115,10 +115,10 @@ def test_dask_does_not_look_at_what_threads_do(monkeypatch: pytest.MonkeyPatch) 
     async def callbacks() -> dict[str, set[str]]:
         async with cluster.open_cluster(make_workplace()) as opened:
             client = cast("Client", opened)
-            found: dict[str, set[str]] = await client.run(
+            by_worker: dict[str, set[str]] = await client.run(
                 lambda dask_worker: set(dask_worker.periodic_callbacks)
             )
-            return found
+            return by_worker
 
     monkeypatch.setattr(cluster, "_with_pools", without_pools)
     (names,) = asyncio.run(callbacks()).values()
@@ -285,7 +285,7 @@ def test_a_local_cluster_serves_this_machine_only(monkeypatch: pytest.MonkeyPatc
         async with cluster.open_cluster(make_workplace()):
             return listening()
 
-    found = asyncio.run(addresses())
-    assert found
-    assert set(found) == {"0100007F"}  # 127.0.0.1
+    hosts = asyncio.run(addresses())
+    assert hosts
+    assert set(hosts) == {"0100007F"}  # 127.0.0.1
     assert not list(tmp_path.iterdir())
