@@ -126,8 +126,9 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     columns = _widest(grids, console, None)
     narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
-    # Headings that are names, as those of datasets, break if some column or the labels lack room.
-    breaks = _left(console.width, (column.width for column in narrow)) < _PREFERRED
+    # Headings that are names, as those of datasets, break if labels and what matters most lack room.
+    whole_widths = [column.width for column in narrow]
+    breaks = _left_by_important(narrow, whole_widths, console.width) < NARROWEST
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
