@@ -146,7 +146,8 @@ class ForkServer:
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has died
             paths = [str(_ABTUNE), *(str(Path(folder).absolute()) for folder in sys.path)]
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-P", "-c", _START, str(theirs.fileno()), self._module, *paths],
+                # Unbuffered, so that the last line of a child is the last that it printed, as its end says.
+                [sys.executable, "-P", "-u", "-c", _START, str(theirs.fileno()), self._module, *paths],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
