@@ -20,7 +20,7 @@ import pytest
 import xarray as xr
 from example_sweep import swept
 from golden_files import assert_golden
-from running import Outcome, Run
+from running import Outcome, Run, refused
 
 import abtune
 from abtune.cli import COMMANDS
@@ -45,22 +45,14 @@ def sweep() -> str:
     return "abtune.nc"
 
 
-def refused(outcome: Outcome) -> str:
-    """Check that a command line was refused properly, and return what it said."""
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert outcome.err.startswith("abtune: ")
-    assert outcome.err.count("\n") == 1
-    assert outcome.err.endswith("\n")
-    return outcome.err
-
-
 # What is printed
 
 
 @pytest.mark.parametrize("width", [60, 100])
 @pytest.mark.parametrize("name", [PUBLISHED, "abtune.nc"])
-def test_report(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
+def test_reports_look_as_their_golden_files_show(
+    run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch, name: str, width: int
+) -> None:
     """The report of the published table and of a sweep look as their golden files show."""
     monkeypatch.setenv("COLUMNS", str(width))
     outcome = run("analyze", name)
@@ -68,7 +60,7 @@ def test_report(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch, name: str
     assert_golden(f"analyze-{Path(name).stem}-{width}.txt", outcome.out)
 
 
-def test_piped_report(run: Run, sweep: str) -> None:
+def test_a_piped_report_has_whole_labels_and_columns(run: Run, sweep: str) -> None:
     """What is not a terminal gets plain text with every label and column whole."""
     outcome = run("analyze", "--why")
     assert "\x1b" not in outcome.out
@@ -327,7 +319,7 @@ def test_streams_without_unicode_get_ascii(sweep: str) -> None:
         (["invalid", "regressed"], 1),
     ],
 )
-def test_gates(run: Run, sweep: str, gates: list[str], code: int) -> None:
+def test_a_gate_that_is_hit_gives_exit_code_1(run: Run, sweep: str, gates: list[str], code: int) -> None:
     """A gate that is hit gives exit code 1 and says on the standard error which shapes hit it."""
     words = (word for gate in gates for word in ("--fail-on", gate))
     outcome = run("analyze", "--tolerance", "1", *words)
@@ -573,7 +565,7 @@ def test_without_a_command_there_is_help(run: Run) -> None:
     assert run("import").out.startswith("Usage: abtune import")
 
 
-def test_version(run: Run) -> None:
+def test_the_version_is_that_of_the_package(run: Run) -> None:
     """The version is that of the package."""
     assert run("--version").out == f"abtune {abtune.__version__}\n"
 

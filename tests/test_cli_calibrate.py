@@ -14,7 +14,9 @@ FEW = ["--replications", "200"]
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_page(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_the_page_looks_as_its_golden_file_shows(
+    run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
     """The calibration of the pilot looks as its golden file shows."""
     monkeypatch.setenv("COLUMNS", str(width))
     outcome = run("calibrate", "h200-pilot", *FEW)

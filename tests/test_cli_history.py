@@ -54,7 +54,7 @@ def test_the_remark_says_whose_interval_has_no_room(run: Run, monkeypatch: pytes
     assert "No room at this width for: 95% interval of sweep2, 95% interval of sweep1, 95% int" in text
 
 
-def test_formats(run: Run) -> None:
+def test_every_format_has_the_numbers_or_the_sentence(run: Run) -> None:
     """JSON and CSV have every number; the other formats for people have the sentence."""
     document = json.loads(run("history", "runs", "--format", "json").out)
     assert document["datasets"] == ["sweep2", "sweep1", "sweep0"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from example_sweep import swept
-from running import Outcome, Run
+from running import Run, refused
 
 import abtune
 
@@ -18,14 +18,6 @@ pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 PILOT, PUBLISHED = "h200-pilot", "tvm14009-rtx3080"
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-
-
-def refused(outcome: Outcome) -> str:
-    """Check that a command line was refused properly, and return what it said."""
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("abtune: ")
-    assert outcome.err.count("\n") == 1
-    return outcome.err
 
 
 # Figures

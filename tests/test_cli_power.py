@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 @pytest.mark.parametrize(
     ("name", "arguments"), [("power", ["h200-pilot"]), ("power-cv", ["--cv", "3", "--shapes", "29"])]
 )
-def test_pages(
+def test_plans_look_as_their_golden_files_show(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str, arguments: list[str], width: int
 ) -> None:
     """The plan from a dataset and that from a given noise look as their golden files show."""

@@ -37,7 +37,7 @@ def section(text: str, title: str) -> str:
         ("curve", ["--section", "report,curve"], "boost by number of trials"),
     ],
 )
-def test_pages(
+def test_pages_look_as_their_golden_files_show(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str], title: str, width: int
 ) -> None:
     """Each page of the pilot looks as its golden file shows, below the report."""

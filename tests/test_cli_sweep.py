@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import functools
 import io
 import json
 import os
@@ -10,14 +10,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from golden_files import assert_golden
+from installed_packages import pretend_installed
+from running import Run, Terminal, refused
 
 import abtune
-from abtune.cli import main
 from abtune.commands.common.output import Bar, progress_for
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
@@ -47,29 +48,13 @@ FAKES = ("--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configu
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The exit code and the output of one command line."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
 SetTarget = Callable[[TargetFacts], None]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(run: Run) -> Run:
     """Run a sweep's command line in this process."""
-
-    def run_one(*argv: str) -> Outcome:
-        code = main(("sweep", *argv))
-        captured = capsys.readouterr()
-        return Outcome(code=code, out=captured.out, err=captured.err)
-
-    return run_one
+    return functools.partial(run, "sweep")
 
 
 @pytest.fixture
@@ -85,16 +70,6 @@ def set_target(monkeypatch: pytest.MonkeyPatch) -> SetTarget:
 @pytest.fixture
 def cpu(set_target: SetTarget) -> None:
     set_target(CPU)
-
-
-def refused(outcome: Outcome) -> str:
-    """Return the line of a refused command, after checking its exit code and streams."""
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert outcome.err.startswith("abtune: ")
-    assert outcome.err.count("\n") == 1
-    assert outcome.err.endswith("\n")
-    return outcome.err
 
 
 def files() -> list[str]:
@@ -239,7 +214,7 @@ def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
 # What is done
 
 
-def test_a_sweep(run: Run, fake: None, cpu: None) -> None:
+def test_a_sweep_writes_its_dataset_and_names_the_next_command(run: Run, fake: None, cpu: None) -> None:
     """A sweep writes its dataset, names the next command, and records its own without circumstances."""
     outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "-my own.nc")
     assert (outcome.code, outcome.err) == (0, "next: abtune analyze './-my own.nc'\n")
@@ -555,13 +530,7 @@ def test_an_unusable_tvm_is_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], said: str
 ) -> None:
     """A missing TVM, or one whose FFI crashes, is refused with the command that mends it."""
-
-    def version(name: str) -> str:
-        if name in installed:
-            return installed[name]
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr("importlib.metadata.version", version)
+    pretend_installed(monkeypatch, installed)
     assert said in refused(run("--target", "cpu"))
     assert files() == []
 
@@ -605,11 +574,6 @@ def test_old_gpus_are_refused(run: Run, set_target: SetTarget) -> None:
 
 
 # How far it is
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_terminal_gets_a_bar() -> None:

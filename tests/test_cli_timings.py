@@ -31,7 +31,9 @@ def single(dump: str) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_the_page(dump: str, run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_the_page_looks_as_its_golden_file_shows(
+    dump: str, run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
     """The page of the published dump looks as its golden file shows, below the report."""
     monkeypatch.setenv("COLUMNS", str(width))
     outcome = run("analyze", dump, "--section", "report,timings")

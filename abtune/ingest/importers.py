@@ -44,16 +44,8 @@ IMPORTERS: Mapping[str, str] = {
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
-# How names end in what may differ between two sides, and what to do then.
-_OTHER_PARAMETERS = "run both with the same parameters, because X(n=1) and X(n=2) are two shapes"
-_NAME_ENDS = {
-    "go-bench": (
-        re.compile(r"-\d+$"),
-        "give go test the same -cpu, because a name such as X-8 ends in the number of cores",
-    ),
-    "jmh": (re.compile(r"\(.*\)$"), _OTHER_PARAMETERS),
-    "asv": (re.compile(r"\(.*\)$"), _OTHER_PARAMETERS),
-}
+# How names of benchmarks end in parameters, or in go test in the number of cores.
+_PARAMETERS = re.compile(r"(-\d+|\(.*\)|\[.*\])$")
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
 # A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
@@ -143,11 +135,11 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     order = configs if any(source.config for source in sources) else baseline_first(configs)
     if order != list(configs):
         dataset = dataset.sel(config=order)
-    notes = (*imported.notes, *_about_lacking(dataset, importer.name), *about_names(order))
+    notes = (*imported.notes, *_about_lacking(dataset), *about_names(order))
     return Imported(dataset=dataset, notes=notes)
 
 
-def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
+def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
     """Yield how many shapes have all configurations, if some lack one."""
     has_run = (dataset["run_status"] != RunStatus.MISSING).any("seed").values.tolist()
     made_by = dict(zip(labels_of(dataset, "shape"), has_run, strict=True))
@@ -160,14 +152,12 @@ def _about_lacking(dataset: xr.Dataset, importer: str) -> Iterator[str]:
     note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
     if not number and configs == 2:
         note = "no shape has both configurations, so none gets a verdict; give each one name in both"
-    if importer in _NAME_ENDS:
-        end, remedy = _NAME_ENDS[importer]
-        stems: dict[str, list[list[bool]]] = {}
-        for label in shapes:
-            stems.setdefault(end.sub("", label), []).append(made_by[label])
-        # Configurations that one shape has and another lacks, under names that differ in the end alone.
-        if any(len(made) > 1 and all(map(any, zip(*made, strict=True))) for made in stems.values()):
-            note += f"; {remedy}"
+    for alike in _grouped({label: _PARAMETERS.sub("", label) for label in shapes}).values():
+        # Together they have all configurations, but under names that differ in the end alone.
+        if len(alike) > 1 and all(map(any, zip(*(made_by[label] for label in alike), strict=True))):
+            of_go = ", in go test the same -cpu"
+            note += f"; {listed(alike[:2])} are two shapes: run both sides with the same parameters{of_go}"
+            break
     yield note
 
 

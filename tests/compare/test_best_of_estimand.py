@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from closed_forms import mean_best
 from compare_builders import NAN, make_sweep
 from noise_kinds import lognormal
 from scipy import special, stats
@@ -22,13 +23,9 @@ from abtune.stats.estimand import BEST_OF, Estimand
 TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 
 
-def best(values: np.ndarray, k: int) -> float:
-    return float(np.mean([min(subset) for subset in itertools.combinations(values.tolist(), k)]))
-
-
 def pseudo_values(values: np.ndarray, k: int) -> list[float]:
-    n, whole = len(values), best(values, k)
-    return [n * whole - (n - 1) * best(np.delete(values, left_out), k) for left_out in range(n)]
+    n, whole = len(values), mean_best(values, k)
+    return [n * whole - (n - 1) * mean_best(np.delete(values, left_out), k) for left_out in range(n)]
 
 
 @pytest.mark.parametrize("estimand", [TWO, THREE])

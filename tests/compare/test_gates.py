@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from compare_builders import NAN, make_side, make_sweep
+from compare_builders import NAN, make_sweep
+from report_builders import make_side
 
 import abtune
 from abtune.compare.gates import judge, unconfirmed

@@ -1,7 +1,10 @@
-"""The closed-form tests as an analysis combines them: an estimate, its standard error, a p-value."""
+"""Statistics written out plainly: tests from an estimate and its standard error, and the best of subsets."""
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 from noise_kinds import Array
 
 from abtune.stats.estimates import standard_error
@@ -11,6 +14,11 @@ from abtune.stats.two_sample import TwoSample
 
 def welch_test(samples: TwoSample) -> Array:
     return difference_p(standard_error(samples), split_share(samples))
+
+
+def mean_best(values: Array, k: int) -> float:
+    """Return the mean, over all subsets of k values, of the smallest value."""
+    return float(np.mean([min(subset) for subset in itertools.combinations(values.tolist(), k)]))
 
 
 def equivalence_test(samples: TwoSample, *, margin: float) -> Array:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import xarray as xr
 
 import abtune
-from abtune.compare.results import Side
 
 NAN = float("nan")
 
@@ -38,11 +37,6 @@ def make_sweep(
     log[:, 0, n:], log[:, 1, m or n :] = NAN, NAN
     labels = [f"shape{index}" for index in range(len(true))]
     return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"], **fields)
-
-
-def make_side(config: str = "mainline", **fields: Any) -> Side:
-    counts = dict.fromkeys(("failed", "failed_pairs", "untimed"), 0)
-    return Side(**{"config": config, "n": 10, **counts, "latency": 1e-4, "noise": 0.02, **fields})
 
 
 def make_candidates(boosts: dict[str, Sequence[float]], *, n: int = 8, noise: float = 0.02) -> xr.Dataset:

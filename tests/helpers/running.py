@@ -1,7 +1,8 @@
-"""Command lines run in this process, for tests of what they print."""
+"""Command lines run in this process, and a stream that is a terminal, for tests of what they print."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,3 +17,20 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def refused(outcome: Outcome) -> str:
+    """Check that a command line was refused properly, and return what it said."""
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("abtune: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    return outcome.err

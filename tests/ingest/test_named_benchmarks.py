@@ -17,12 +17,13 @@ from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
 
 NO_SHAPE = "no shape has both configurations, so none gets a verdict; give each one name in both"
-CORES = "; give go test the same -cpu, because a name such as X-8 ends in the number of cores"
+ALIKE = "; {} are two shapes: run both sides with the same parameters, in go test the same -cpu"
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
 
 
 def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = "") -> Imported:
-    return run_importer(importer_named(importer), find_files(files, runs), {"shape": shape})
+    values = {"shape": shape, "unit": "", "columns": "", "seed-is": ""}
+    return run_importer(importer_named(importer), find_files(files, runs), values)
 
 
 def jmh(params: dict[str, str] | None = None, threads: int = 1, **metric: Any) -> str:
@@ -138,7 +139,7 @@ def test_each_fork_of_jmh_is_a_seed(tmp_path: Path) -> None:
     ("new", "said"),
     [
         ({"threads": 4}, "threads of a(n=7): 1 in old and 4 in new; differences may come from that"),
-        ({"params": {"n": "8"}}, f"{NO_SHAPE}; run both with the same parameters, because X(n=1) and X(n=2)"),
+        ({"params": {"n": "8"}}, NO_SHAPE + ALIKE.format("a(n=7) and a(n=8)")),
     ],
 )
 def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any], said: str) -> None:
@@ -150,21 +151,35 @@ def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any
     assert [note.startswith(said) for note in notes] == [False, True]
 
 
-GO_TEXT = "goos: linux\ncpu: {machine}\nBenchmarkA-8  9  5 ns/op\n"
-PYPERF_TEXT = """{{"benchmarks": [{{"metadata": {{"name": "a"}}, "runs": [{{"values": [1.5]}}]}}],
-"metadata": {{"cpu_model_name": "{machine}"}}}}"""
-ASV_TEXT = """{{"params": {{"arch": "x86_64", "cpu": "{machine}"}}, "result_columns": ["result", "params",
-"samples"], "results": {{"a": [[1.0], [], [[1.0]]]}}, "version": 2}}"""
+def of_machine(importer: str, machine: str) -> str:
+    """Return a file that names the processor, or of nvbench the device, as its tool writes it."""
+    asv = {"result_columns": ["result", "params", "samples"], "results": {"a": [[1.0], [], [[1.0]]]}}
+    seconds = {"fullname": "a", "stats": {"data": [1.0]}}
+    runs = {"metadata": {"name": "a"}, "runs": [{"values": [1.5]}]}
+    documents = {
+        "asv": {"params": {"arch": "x86_64", "cpu": machine}, **asv, "version": 2},
+        "benchmark-dotnet": {
+            "HostEnvironmentInfo": {"ProcessorName": machine},
+            **json.loads(dot_net(("Result", 1, 9, 2))),
+        },
+        "nvbench": {"devices": [{"id": 0, "name": machine}], **json.loads(nvbench(TIMED))},
+        "pyperf": {"benchmarks": [runs], "metadata": {"cpu_model_name": machine}},
+        "timings": {
+            "machine_info": {"cpu": {"brand_raw": machine}},
+            "benchmarks": [seconds],
+        },  # pytest-benchmark
+    }
+    if importer == "go-bench":
+        return f"goos: linux\ncpu: {machine}\nBenchmarkA-8  9  5 ns/op\n"
+    return json.dumps(documents[importer])
 
 
-@pytest.mark.parametrize(
-    ("importer", "text"),
-    [("go-bench", GO_TEXT), ("pyperf", PYPERF_TEXT), ("asv", ASV_TEXT)],
-)
-def test_other_machines_are_said(tmp_path: Path, importer: str, text: str) -> None:
+@pytest.mark.parametrize("importer", ["asv", "benchmark-dotnet", "go-bench", "nvbench", "pyperf", "timings"])
+def test_other_machines_are_said(tmp_path: Path, importer: str) -> None:
     """Files that name their processors show that the sides ran on different ones."""
     for config, machine in (("old", "Intel Xeon"), ("new", "AMD EPYC"), ("same", "AMD EPYC")):
-        (tmp_path / config).write_text(f"{text.format(machine=machine)}{' ' * len(config)}", encoding="utf-8")
+        padding = " " * len(config)  # a copy would be refused
+        (tmp_path / config).write_text(of_machine(importer, machine) + padding, encoding="utf-8")
     sides = {config: f"{config}={tmp_path / config}" for config in ("old", "new", "same")}
     (note,) = [note for note in read(importer, *sides.values()).notes if note.startswith("machine of")]
     assert ": Intel Xeon in old and AMD EPYC in new, same; differences may come from that" in note
@@ -224,7 +239,7 @@ def test_a_go_benchmark_that_ended_its_process_has_failed(tmp_path: Path, end: s
     [
         (
             "A-16 B-16",
-            f"{NO_SHAPE}{CORES}",
+            NO_SHAPE + ALIKE.format("A-8 and A-16"),
         ),
         ("A-8 C-8", "1 of 3 shapes has both configurations; the others get no verdict: B-8, C-8"),
         ("A-8 B-8", ""),
@@ -283,12 +298,10 @@ def with_samples(name: str = "f-bin/0.bin") -> dict[str, Any]:
 
 def test_an_error_in_nvbench_is_a_failed_run(tmp_path: Path) -> None:
     """A state that threw is skipped, too, and its reason says so (nvbench/runner.cxx)."""
-    state = {"name": "s", "summaries": [MEAN], "is_skipped": False}
-    other = {**state, "name": "t"}
-    (tmp_path / "old").write_text(nvbench(state, other), encoding="utf-8")
+    (tmp_path / "old").write_text(nvbench(TIMED, {**TIMED, "name": "t"}), encoding="utf-8")
     threw = {"name": "s", "is_skipped": True, "skip_reason": "Unexpected error: out of memory"}
     skipped = {"name": "t", "is_skipped": True, "skip_reason": "too large"}
-    (tmp_path / "new").write_text(nvbench(threw, skipped, {**state, "name": "u"}), encoding="utf-8")
+    (tmp_path / "new").write_text(nvbench(threw, skipped, {**TIMED, "name": "u"}), encoding="utf-8")
     imported = read("nvbench", f"old={tmp_path / 'old'}", f"new={tmp_path / 'new'}")
     status = dict(zip("stu", imported.dataset["run_status"].squeeze("seed").values.tolist(), strict=True))
     assert status == {"s": [0, RunStatus.FAILED], "t": [0, RunStatus.MISSING], "u": [RunStatus.MISSING, 0]}
@@ -347,6 +360,7 @@ def nvbench(*states: Any) -> str:
 
 
 MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-6"}]}
+TIMED = {"name": "s", "summaries": [MEAN], "is_skipped": False}  # a state
 
 
 @pytest.mark.parametrize(

@@ -364,7 +364,7 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_sum_up_others_are_left_out(tmp_path: Path, text: str) -> None:
-    """Means and totals are neither shapes nor runs, and a note says which lines are left out."""
+    """Lines of means and totals are left out, and a note names them."""
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
     imported = read(tmp_path / "t.csv")
     assert imported.dataset["shape"].values.tolist() == ["a"]
@@ -381,7 +381,7 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_time_may_have_another_status(tmp_path: Path) -> None:
-    """A status that all runs with a time share says nothing more, nor a size that is that of the shape."""
+    """The status of a run without a time may differ. So may the sizes of two shapes."""
     path = tmp_path / "t.csv"
     lines = "x,a,,oom,1\nx,b,2,ok,1\ny,a,1,ok,2\n"
     path.write_text(f"shape,config,time_us,status,size\n{lines}", encoding="utf-8")

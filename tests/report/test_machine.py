@@ -145,7 +145,7 @@ def test_csv_has_the_fields_of_a_comparison() -> None:
     ("name", "render"),
     [("report.json", render_json), ("report.csv", render_csv), ("report.md", render_markdown)],
 )
-def test_layout(name: str, render: object) -> None:
+def test_each_format_looks_as_its_golden_file_shows(name: str, render: object) -> None:
     """Each format is laid out as its golden file shows."""
     assert_golden(name, render(typical_analysis()))  # type: ignore[operator]
 

@@ -17,6 +17,7 @@ from report_builders import (
     printed,
     typical_analysis,
 )
+from running import Terminal
 
 import abtune
 from abtune.compare.results import Analysis, Verdict
@@ -27,13 +28,6 @@ from abtune.report.summary import View, analysis_report, analysis_section
 from abtune.sections.same_schedule.same_schedule_page import same_schedule_page
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Ascii(io.StringIO):

@@ -66,7 +66,7 @@ def test_swapping_the_datasets_mirrors_the_change() -> None:
         )
 
 
-def test_verdicts() -> None:
+def test_shapes_are_changed_unchanged_or_not_settled() -> None:
     """A large change, none, and one that the noise hides; each family of tests is corrected by Holm."""
     first = xr.concat([make_sweep([0.0, 0.3], noise=0.01, seed=1), _named(0.3, 0.4, 3)], "shape")
     second = xr.concat([make_sweep([0.2, 0.3], noise=0.01, seed=2), _named(0.4, 0.4, 4)], "shape")

@@ -33,7 +33,7 @@ A_AND_B, A_AND_D = TwoSample.without_floor(A, B), TwoSample.without_floor(A, D)
 P = np.array([0.01, 0.04, 0.03, 0.005, 0.2])
 
 
-def test_welch() -> None:
+def test_welchs_test_and_interval_are_those_of_r() -> None:
     """t.test: p-value and interval, with the sides in either order."""
     for samples, sign in ((A_AND_B, 1), (A_AND_B.swapped(), -1)):
         assert welch_test(samples)[0] == pytest.approx(0.0262553067677, rel=1e-9)
@@ -42,25 +42,25 @@ def test_welch() -> None:
         assert bounds == pytest.approx([0.0295612427358, 0.320950985889], rel=1e-9)
 
 
-def test_permutation() -> None:
+def test_the_permutation_test_is_that_of_r() -> None:
     """All 924 splits by combn."""
     p = permutation_test(A_AND_D, rng=np.random.default_rng(0))
     assert p[0] == pytest.approx(0.132034632035, rel=1e-9)
 
 
-def test_corrections() -> None:
+def test_holm_and_bh_are_those_of_r() -> None:
     """p.adjust with holm and BH."""
     assert holm(P) == pytest.approx([0.04, 0.09, 0.09, 0.025, 0.2])
     assert benjamini_hochberg(P) == pytest.approx([0.025, 0.05, 0.05, 0.025, 0.2])
 
 
-def test_equivalence() -> None:
+def test_the_equivalence_test_is_that_of_r() -> None:
     """The larger p-value of two one-sided t.test calls."""
     p = equivalence_test(A_AND_D, margin=math.log(1.10))
     assert p[0] == pytest.approx(0.62126458753, rel=1e-9)
 
 
-def test_power() -> None:
+def test_power_is_close_to_that_of_r() -> None:
     """power.t.test, which leaves out the other tail and knows that the spreads are equal."""
     computed = power(0.05, (10, 10), (0.03, 0.03), Requirement(level=0.05))
     assert float(computed) == pytest.approx(0.930119351331, abs=0.005)

@@ -49,7 +49,9 @@ def test_bonett_example() -> None:
         (bimodal, 0.038450, 10, 0.87),
     ],
 )
-def test_coverage(noise: Noise, scale: float, n: int, at_least: float) -> None:
+def test_spread_intervals_cover_as_often_as_their_notes_say(
+    noise: Noise, scale: float, n: int, at_least: float
+) -> None:
     """Nominal 95 % intervals cover as often as their notes say, for skewed noise as well."""
     rng = np.random.default_rng(n)
     covered = pooled = 0.0

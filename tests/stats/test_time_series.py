@@ -110,7 +110,9 @@ def test_constant_series() -> None:
         ("drift", 50, 0.99, 1.0),
     ],
 )
-def test_coverage(name: str, n: int, low: float, high: float) -> None:
+def test_intervals_of_series_cover_as_often_as_the_document_says(
+    name: str, n: int, low: float, high: float
+) -> None:
     """Nominal 95 % intervals hold as often as docs/single-runs.md says, and where dependence counts, more."""
     values = SERIES[name](np.random.default_rng([5, n]), (4000, n))
     estimate = cosine_mean(values)

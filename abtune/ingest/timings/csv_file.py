@@ -42,10 +42,25 @@ _OUTCOME = re.compile(
 )
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
-_KINDS = "they are no repeats, so keep lines with one of them"
-_ENDED = "leave the times of failed runs empty, or take the column out if none failed"
-_SIZED = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fixed:
+    """A column that may not differ between lines with a time."""
+
+    remedy: str
+    of_shape: bool = False  # whether lines of other shapes may differ
+
+
+_KIND_IS_FIXED = _Fixed(remedy="they are no repeats, so keep lines with one of them")
+_OUTCOME_IS_FIXED = _Fixed(
+    remedy="leave the times of failed runs empty, or take the column out if none failed"
+)
+_SIZE_IS_FIXED = _Fixed(
+    remedy="they are two shapes of one label, so write the size into the label, such as gemm_M=512",
+    of_shape=True,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,8 +79,10 @@ class _Table:
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     each_a_seed: bool = False  # whether each line is a run
     unused: Sequence[int] = field(init=False)  # the columns that are left out
-    fixed: Mapping[int, str] = field(init=False)  # those that may not differ, and what to do if they do
-    told: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # what they hold in which line
+    fixed: Mapping[int, _Fixed] = field(init=False)
+    told: dict[tuple[int, str], tuple[str, int]] = field(
+        default_factory=dict
+    )  # what those hold in which line
     beside: dict[_Key, Sequence[str]] = field(default_factory=dict)  # what they hold in a cell's first line
     differ: set[int] = field(default_factory=set)  # those in which lines of one cell differ
 
@@ -75,9 +92,9 @@ class _Table:
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(names.values())
         self.fixed = {
-            **{index: _SIZED for index, name in names.items() if name in sized},
-            **{index: _KINDS for index, name in names.items() if _KIND.fullmatch(name)},
-            **{index: _ENDED for index, name in names.items() if _OUTCOME.fullmatch(name)},
+            **{index: _SIZE_IS_FIXED for index, name in names.items() if name in sized},
+            **{index: _KIND_IS_FIXED for index, name in names.items() if _KIND.fullmatch(name)},
+            **{index: _OUTCOME_IS_FIXED for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
 
 
@@ -280,12 +297,7 @@ def _add_time(
     row: Sequence[str], index: int, values: Mapping[str, str], key: _Key, table: _Table, line: int
 ) -> None:
     unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
-    for column, remedy in table.fixed.items():
-        of = values.get("shape", "") if remedy is _SIZED else ""
-        above, earlier = table.told.setdefault((column, of), (row[column], line))
-        if row[column] != above:
-            said = f"column {table.names[column]} says {shortened(row[column])!r}"
-            raise DatasetError(f"{said}, but {shortened(above)!r} in line {earlier}; {remedy}")
+    _check_fixed(row, values.get("shape", ""), table, line)
     if unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
     empty = "if that run failed, leave the cell empty"
@@ -298,6 +310,15 @@ def _add_time(
     beside = tuple(row[index] for index in table.unused)
     others = zip(table.unused, beside, table.beside.setdefault(key, beside), strict=True)
     table.differ.update(index for index, here, above in others if here != above)
+
+
+def _check_fixed(row: Sequence[str], shape: str, table: _Table, line: int) -> None:
+    for column, fixed in table.fixed.items():
+        key = (column, shape if fixed.of_shape else "")
+        above, earlier = table.told.setdefault(key, (row[column], line))
+        if row[column] != above:
+            said = f"column {table.names[column]} says {shortened(row[column])!r}"
+            raise DatasetError(f"{said}, but {shortened(above)!r} in line {earlier}; {fixed.remedy}")
 
 
 def _number_label(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -39,10 +38,6 @@ def niceness() -> int:
 
 def oom_score() -> int:
     return int(Path("/proc/self/oom_score_adj").read_text(encoding="ascii"))
-
-
-def working_threads_see_interrupts() -> bool:
-    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def big(size: int) -> bytes:

@@ -39,7 +39,9 @@ def test_this_environment_is_fit() -> None:
 @pytest.mark.parametrize(
     ("system", "level"), [("win32", Level.PROBLEM), ("darwin", Level.WARNING), ("linux", Level.OK)]
 )
-def test_systems(monkeypatch: pytest.MonkeyPatch, system: str, level: Level) -> None:
+def test_a_sweep_needs_posix_and_is_tested_on_linux(
+    monkeypatch: pytest.MonkeyPatch, system: str, level: Level
+) -> None:
     """A sweep needs POSIX and is tested on Linux."""
     monkeypatch.setattr("sys.platform", system)
     assert diagnose.check_python().level is level

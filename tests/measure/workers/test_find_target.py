@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import os
 from dataclasses import replace
 
 import pytest
+from installed_packages import pretend_installed
 
 from abtune.errors import TargetError
 from abtune.measure.workers.child import NICENESS
 from abtune.measure.workers.find_target import TRIAL, find_target, require_tvm
 from abtune.measure.workers.pool import _device_environment
-
-
-def install(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
-    """Pretend that just these packages are installed; ``_`` in a name stands for ``-``."""
-    installed = {name.replace("_", "-"): version for name, version in versions.items()}
-
-    def version(name: str) -> str:
-        if name in installed:
-            return installed[name]
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr("importlib.metadata.version", version)
 
 
 def test_this_machine_is_fit() -> None:
@@ -35,21 +23,21 @@ def test_this_machine_is_fit() -> None:
 @pytest.mark.parametrize("ffi", ["0.1.14", "0.1.14.post1", "0.1.9", "0.0.99"])
 def test_older_interfaces_pass(monkeypatch: pytest.MonkeyPatch, ffi: str) -> None:
     """A version before the one that crashes passes."""
-    install(monkeypatch, apache_tvm="0.27.0.post1", apache_tvm_ffi=ffi)
+    pretend_installed(monkeypatch, {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": ffi})
     require_tvm()
 
 
 @pytest.mark.parametrize("ffi", ["0.1.15", "0.1.15.post2", "0.1.15rc1", "0.2.0", "1.0.0"])
 def test_interfaces_that_crash_are_refused(monkeypatch: pytest.MonkeyPatch, ffi: str) -> None:
     """A version with which every search crashes is named, with the command that mends it."""
-    install(monkeypatch, apache_tvm="0.27.0.post1", apache_tvm_ffi=ffi)
+    pretend_installed(monkeypatch, {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": ffi})
     with pytest.raises(TargetError, match=rf"apache-tvm-ffi {ffi} crashes .* pip install 'apache-tvm-ffi<0"):
         require_tvm()
 
 
 def test_a_missing_tvm_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without TVM the error says how to get it."""
-    install(monkeypatch, apache_tvm_ffi="0.1.14")
+    pretend_installed(monkeypatch, {"apache-tvm-ffi": "0.1.14"})
     with pytest.raises(TargetError, match=r"apache-tvm is not installed.*run: pip install 'abtune.sweep.'"):
         require_tvm()
 
