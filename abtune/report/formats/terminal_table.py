@@ -126,15 +126,14 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     columns = _widest(grids, console, None)
     narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
-    # Headings that are names, as those of datasets, break if labels and what matters most lack room.
-    whole_widths = [column.width for column in narrow]
-    breaks = _left_by_important(narrow, whole_widths, console.width) < NARROWEST
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
     whole = max(map(width_of_one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
-        asked = [_room(column, least, console, breaks=breaks) for column in narrow]
+        asked = [_room(column, least, console) for column in narrow]
+        if _left_by_important(narrow, asked, console.width) < NARROWEST:
+            asked = [_below_name(*pair) for pair in zip(narrow, asked, strict=True)]
         if drawn:
             position = grids[0].columns.index(drawn)
             narrower = asked[position] - max(whole - _left_by_important(narrow, asked, console.width), 0)
@@ -209,15 +208,20 @@ def _left(width: int, columns: Iterable[int]) -> int:
     return width - sum(GAP + column for column in columns)
 
 
-def _room(column: _Texts, least_prose: int, console: Console, *, breaks: bool) -> int:
-    """Return the width that a column asks for; names may break, and so may prose, and headings if told."""
+def _room(column: _Texts, least_prose: int, console: Console) -> int:
+    """Return the width that a column asks for; names may break, and so may prose."""
     if column.kind == "word":
         texts = {column.heading, *(cell.plain for cell in column.cells)}
         return max(_least_width(text, max(NARROWEST, console.width // 3)) for text in texts)
-    if column.kind == "number" and breaks and " " not in column.heading:
-        cells = max((cell_len(cell.plain) for cell in column.cells), default=0)
-        return max(cells, _least_width(column.heading, max(_NARROWEST_NAME, cells)))
     return min(column.width, least_prose) if column.kind == "text" else column.width
+
+
+def _below_name(column: _Texts, width: int) -> int:
+    """Return the width of numbers below a heading that breaks, such as the name of a dataset."""
+    if column.kind != "number" or " " in column.heading:
+        return width
+    cells = max((cell_len(cell.plain) for cell in column.cells), default=0)
+    return max(cells, _least_width(column.heading, max(_NARROWEST_NAME, cells)))
 
 
 def _least_width(text: str, most: int) -> int:
