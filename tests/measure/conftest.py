@@ -33,7 +33,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def fork_server() -> Iterator[ForkServer]:
-    with ForkServer("faulty", {"IMPORTED": "with"}) as fork_server:
+    # As for most users: Python keeps output back unless it is told otherwise.
+    with ForkServer("faulty", {"IMPORTED": "with", "PYTHONUNBUFFERED": ""}) as fork_server:
         yield fork_server
 
 

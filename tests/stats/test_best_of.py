@@ -13,7 +13,7 @@ from abtune.stats.variance import best_of
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_pseudo_values_are_those_of_mean_best(k: int) -> None:
+def test_pseudo_values_are_those_of_all_subsets(k: int) -> None:
     """Their mean is the mean smallest over all subsets, and each follows from leaving its seed out."""
     rng = np.random.default_rng(k)
     values = rng.normal(size=(4, 7))
