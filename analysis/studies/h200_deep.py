@@ -273,6 +273,8 @@ before they have converged. What {seeds * trials:,} trials per side buy, with th
 
 {shape_table(dataset, reference, claims)}
 
+{other_shapes()}
+
 {searched_again(dataset)}
 
 ## What would settle more
@@ -285,6 +287,29 @@ More seeds of as many trials, by `abtune power {NAME}`:
 
 {noise_sentence(dataset)}
 """)
+
+
+def other_shapes() -> str:
+    """Say what the searches of the other published shapes show so far."""
+    dataset = abtune.open_dataset(DOCS.parent / "data" / "h200-deep-more.nc")
+    shapes = dataset["shape"].values
+    before = abtune.open_dataset(REFERENCE).sel(shape=shapes)
+    ends = {trials: best_after(dataset, trials) for trials in (before.sizes["trial"], dataset.sizes["trial"])}
+    early, end = ends.values()
+    return f"""\
+## The other {len(shapes)} shapes
+
+In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)} so far.
+
+{in_a_sentence(abtune.analyze(dataset))}
+
+By the searches' own timings the boost is {percent(boost(early))} after {before.sizes["trial"]} trials, and
+{percent(boost(end))} after {dataset.sizes["trial"]}. After {before.sizes["trial"]} trials the searches are
+{behind(early, end):.0f} % slower than at their end. Their noise is {noise_with_interval(early)} then, and
+{noise_with_interval(end)} at the end. With {before.sizes["seed"]} seeds of {before.sizes["trial"]} trials,
+`{REFERENCE}` says of the same shapes:
+
+{abtune.analyze(before).sentence}"""
 
 
 def searched_again(dataset: xr.Dataset) -> str:
