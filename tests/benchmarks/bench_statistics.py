@@ -2,13 +2,18 @@
 
 Run as ``python tests/benchmarks/bench_statistics.py``; each time is the best of several, after one call that
 warms caches. The permutation test of scipy takes some ten seconds. Without arch, which is no dependency, its
-line is left out. The last line is the memory of a large analysis, above what its dataset takes.
+line is left out. Then comes the memory of a large analysis, above what its dataset takes. The last line is
+the CPU time of a whole command, beside importing xarray, by which a script would read the dataset.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import platform
+import resource
+import statistics
+import subprocess
+import sys
 import time
 import tracemalloc
 import warnings
@@ -35,6 +40,14 @@ def best_of(call: Callable[[], object], *, repeats: int) -> float:
         call()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """Return the CPU seconds of a new Python process, from its start to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def difference(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
@@ -109,6 +122,18 @@ def main() -> None:
     tracemalloc.start()
     abtune.analyze(dataset)
     print(f"abtune.analyze, {many}: {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MiB at most")
+    tracemalloc.stop()
+
+    pairs = [
+        (cpu_seconds("-m", "abtune", "analyze", "h200-tvm14009"), cpu_seconds("-c", "import xarray"))
+        for _ in range(10)
+    ]
+    own, imports = map(statistics.median, zip(*pairs, strict=True))
+    ratio = statistics.median(one / other for one, other in pairs)
+    print(
+        f"abtune analyze h200-tvm14009: {own:.2f} s of CPU time, import xarray: {imports:.2f} s, "
+        f"ratio {ratio:.1f}"
+    )
 
 
 if __name__ == "__main__":
