@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from browser import Page, needs_chromium, visit
 from report_builders import typical_analysis
+from running import Run
 
 import abtune
 from abtune.compare.results import Analysis
@@ -25,6 +26,11 @@ GROUPS = f"[...{TABLE}.tBodies].filter(group => group.checkVisibility())"
 SHAPES = f"{GROUPS}.map(group => group.rows[0].cells[0].dataset.word)"
 COLUMN = f"{GROUPS}.map(group => group.rows[0].cells[%d].textContent.trim())"
 HEADS = f"[...{TABLE}.querySelectorAll('thead th')]"
+# What is wider than its box.
+SCROLLED = (
+    "[...document.querySelectorAll('.wide')].filter(box => box.scrollWidth > box.clientWidth)"
+    ".map(box => [box.ariaLabel, box.scrollWidth, box.clientWidth])"
+)
 COLOURS = (
     "ink",
     "faint",
@@ -258,11 +264,55 @@ def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
                     f"document.querySelectorAll('.opener input').forEach(box => box.checked = {opened})"
                 )
                 assert await page.run("document.documentElement.scrollWidth") <= width
-                over = "[...document.querySelectorAll('.cards')].map(table => table.parentElement)"
-                assert await page.run(f"{over}.every(box => box.scrollWidth <= box.clientWidth)")
+                assert await page.run(SCROLLED) == []
 
     seen(file, act)
     seen(other, act)
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    "command",
+    [
+        "analyze h200-tvm14009 --section report,noise,curve,overall",
+        "analyze h200-pilot --explain M=512_N=3072_K=768",
+        "analyze tvm14009-rtx3080 --section single-run",
+        "compare h200-tvm14009 h200-deep",
+        "history h200-tvm14009 h200-pilot h200-deep",
+        "power h200-pilot --shapes 29",
+        "calibrate h200-pilot --replications 20",
+    ],
+)
+def test_no_command_scrolls_sideways_on_a_phone(run: Run, tmp_path: Path, command: str) -> None:
+    """Every table and drawing fits a phone and a tablet: a row of a table that is too wide is a card."""
+    path = tmp_path / "report.html"
+    path.write_text(run(*command.split(), "--format", "html").out, encoding="utf-8")
+
+    async def act(page: Page) -> None:
+        await page.run("document.querySelectorAll('details').forEach(block => block.open = true)")
+        for width in (360, 390, 768, 800):
+            await page.resize(width)
+            assert await page.run(SCROLLED) == []
+
+    seen(path, act)
+
+
+@needs_chromium
+def test_cards_say_what_their_values_are(run: Run, tmp_path: Path) -> None:
+    """On a phone each value has its heading, each interval stands behind its boost, and no cell is empty."""
+    path = tmp_path / "report.html"
+    path.write_text(run("history", "h200-tvm14009", "h200-deep", "--format", "html").out, encoding="utf-8")
+    cells = "document.querySelector('tbody').querySelectorAll('td')"
+    shown = f"[...{cells}].filter(cell => cell.checkVisibility())"
+
+    async def act(page: Page) -> None:
+        await page.resize(390)
+        names = await page.run(f"{shown}.map(cell => getComputedStyle(cell, '::before').content)")
+        boosts = ["h200-tvm14009", "h200-deep", "change %"]
+        assert names == [f'"{name} "' for boost in boosts for name in (boost, "95% interval")]
+        assert set(await page.run(f"{shown}.map(cell => getComputedStyle(cell).order)")) == {"0"}
+
+    seen(path, act)
 
 
 @needs_chromium

@@ -1,8 +1,8 @@
 """The report as one HTML file that needs nothing else: no network, light and dark, paper too.
 
-``report.html.j2`` has the elements, ``report.css`` the looks. On a narrow screen each row of a table with
-drawings becomes a card. ``report.js`` sorts, filters and copies tables; without it, all the rest works.
-A policy in the file allows this script and nothing else.
+``report.html.j2`` has the elements, ``report.css`` the looks. On a screen that is too narrow for a
+table, each of its rows becomes a card. ``report.js`` sorts, filters and copies tables; without it, all the
+rest works. A policy in the file allows this script and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,20 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
-from abtune.report.page import SHAPE, Dots, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
+from abtune.report.page import (
+    SHAPE,
+    Column,
+    Dots,
+    Drawn,
+    Grid,
+    Heading,
+    Page,
+    Part,
+    Prose,
+    Report,
+    last_drawn,
+    spans,
+)
 from abtune.report.text.labels import fit_labels, width_of_one_line
 from abtune.text import printable
 from abtune.version import __version__
@@ -37,6 +50,12 @@ _MARKS = {
 _SHORT = 30  # letters; labels of at most this length are shown whole
 _LONG = 12  # rows; in further sections, what has a longer table is folded
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{0,30}(?![\w-])")
+_BREAKS = 12  # letters; longer headings wrap
+# Widths in rem. They estimate how wide a table is, as the style sheet sets it.
+_LETTER, _GAP = 0.55, 1.2  # a letter, and the padding of a cell
+_LEAST, _PROSE = 10, 14  # the least width of names or drawings, and of prose
+_PHONE = 30  # a table of at most this width fits a phone, where letters are smaller
+_CARDS = (48, 64)  # below the first of these that a wider table fits, its rows become cards
 # A run of this many characters without a place to break makes a column too wide.
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
 
@@ -79,6 +98,9 @@ def render(report: Report) -> str:
         "kind": lambda part: type(part).__name__,
     }
     environment.globals |= {
+        "card_widths": _CARDS,
+        "breaks": lambda heading: len(heading) > _BREAKS,
+        "cards_below": cards_below,
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
         "draw_samples": draw_samples,
@@ -87,13 +109,12 @@ def render(report: Report) -> str:
         "spans": spans,
     }
     template = environment.get_template("report.html.j2")
-    style, script = (Markup(_resource(f"report.{kind}")) for kind in ("css", "js"))  # noqa: S704 - our own
+    script = Markup(_resource("report.js"))  # noqa: S704 - our own
     pages = [page for section in report.sections for page in titled(section.page)]
     return template.render(
         title=report.title,
         sections=outlined(pages),
         explained=list(map(last_drawn, pages)),
-        style=style,
         script=script,
         policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         version=__version__,
@@ -138,6 +159,23 @@ def _folded(page: Page, anchor: str, *, first: bool) -> Iterator[Element]:
         short = all(len(part.labels) <= _LONG for part in parts if isinstance(part, Grid))
         yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=parts, unfolded=first or short)
     yield from page[end:]
+
+
+def cards_below(grid: Grid) -> int:
+    """Return the width of the screen in rem below which rows become cards; 0 for tables that fit a phone."""
+    names = min(_LETTER * max(map(len, grid.labels), default=0), _LEAST)  # longer ones wrap
+    width = names + sum(_GAP + _least_width(column) for column in grid.columns)
+    return 0 if width <= _PHONE else next((below for below in _CARDS if width < below), _CARDS[-1])
+
+
+def _least_width(column: Column | Drawn) -> float:
+    """Return about how wide a column is at least, rem: numbers stay in one line, and prose wraps."""
+    if isinstance(column, Drawn):
+        return _LEAST
+    if column.kind == "text":
+        return _PROSE
+    heading = column.heading.split() if len(column.heading) > _BREAKS else [column.heading]
+    return _LETTER * max(len(text) for text in (*heading, *(cell.text for cell in column.cells)))
 
 
 def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:

@@ -26,7 +26,7 @@ _EDGE = 8
 _LETTER = 10  # the width of a letter of an axis
 _NAME = 8  # the width of a letter of a name
 _LANE, _LINE = 44, 18
-_DOTS_WIDTH = 640
+_DOTS_WIDTH = 480
 Corners: TypeAlias = Sequence[tuple[float, float]]
 # Corners around the estimate, by verdict; a circle where there is none.
 _MARKERS: dict[str, Corners] = {
