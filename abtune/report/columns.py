@@ -63,9 +63,14 @@ def analysis_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
     return choose_scale(drawn, margin=analysis.margin, further=further)
 
 
+def decimals_of(bounds: Iterable[tuple[float, float]]) -> int:
+    """Return how many decimals boosts with these intervals deserve, in percent."""
+    return boost_decimals((high - low) / 2 for low, high in bounds)
+
+
 def report_decimals(analysis: Analysis) -> int:
     """Return the decimals of the boosts of shapes."""
-    return boost_decimals((row.boost_high - row.boost_low) / 2 for row in analysis.comparisons)
+    return decimals_of((row.boost_low, row.boost_high) for row in analysis.comparisons)
 
 
 def overall_decimals(analysis: Analysis) -> int:

@@ -16,7 +16,7 @@ from abtune.compare.settings import Settings, check_list
 from abtune.compare.statistics import compute, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
-from abtune.report.columns import intervals
+from abtune.report.columns import decimals_of, intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import Sample, gate_sentences, sample_of, sample_parts
 from abtune.samples import Sides, extract_both, keep_best, two_sample
@@ -27,7 +27,7 @@ from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.skewness import may_be_chance
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
 from abtune.stats.two_sample import Integers, TwoSample
-from abtune.text import boost_decimals, count, listed, p_value, percent_cell, plain_percent, spread_percent
+from abtune.text import count, listed, p_value, percent_cell, plain_percent, spread_percent
 
 # With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
@@ -245,7 +245,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
 
 
 def _pairs_in_words(story: Explanation) -> str:
-    decimals = boost_decimals([(story.comparison.boost_high - story.comparison.boost_low) / 2])
+    decimals = decimals_of([(story.comparison.boost_low, story.comparison.boost_high)])
     listed = (f"{percent_cell(pair.boost, decimals)}\xa0({pair.seed})" for pair in story.pairs)
     logs = [math.log1p(pair.boost) for pair in story.pairs]
     noise = f"; noise {spread_percent(stdev(logs))}%" if len(logs) > 1 else ""
@@ -254,7 +254,7 @@ def _pairs_in_words(story: Explanation) -> str:
 
 def _interval_table(rows: Sequence[MethodInterval]) -> Grid:
     bounds = [(row.boost_low, row.boost_high) for row in rows]
-    decimals = boost_decimals((high - low) / 2 for low, high in bounds)
+    decimals = decimals_of(bounds)
     return table(
         "method",
         [row.method for row in rows],
@@ -277,7 +277,7 @@ def _what_would_change(story: Explanation) -> Iterator[str]:
     row, sensitivity = story.comparison, story.sensitivity
     yield from _seeds_left_out(sensitivity, row.verdict, paired=story.paired)
     if row.verdict.more_seeds_help and sensitivity.seeds_for_estimate:
-        decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
+        decimals = decimals_of([(row.boost_low, row.boost_high)])
         seeds = f"{sensitivity.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
         found_by = sensitivity.seeds_for_estimate < MOST_SEEDS
         find = f"about {seeds} find" if found_by else f"fewer than {seeds} do not find"

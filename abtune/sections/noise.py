@@ -18,7 +18,7 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of, runs_of
-from abtune.report.columns import interval_column
+from abtune.report.columns import decimals_of, interval_column
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
@@ -40,7 +40,7 @@ from abtune.stats.estimates import from_log
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers
 from abtune.stats.variance import clustered_variance, mean_of_known, t_quantile
-from abtune.text import NOTHING, boost_decimals, count, percent, percent_cell, plain_percent, spread_percent
+from abtune.text import NOTHING, count, percent, percent_cell, plain_percent, spread_percent
 
 _FEW = 10
 # Timing is precise if its error is this share of the noise between seeds.
@@ -271,7 +271,7 @@ def _source_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
 
 def _optimism_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
     bounds = [(source.optimism_low, source.optimism_high) for source in rows]
-    decimals = boost_decimals((high - low) / 2 for low, high in bounds)
+    decimals = decimals_of(bounds)
     return _by_source(
         stub,
         rows,

@@ -9,20 +9,10 @@ from dataclasses import asdict, replace
 from abtune.compare.claims import of_dependent
 from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
-from abtune.report.columns import OVERALL, interval_column
+from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
 from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
-from abtune.text import (
-    NOTHING,
-    boost_decimals,
-    count,
-    limits,
-    listed,
-    microseconds,
-    p_value,
-    percent_cell,
-    plain_percent,
-)
+from abtune.text import NOTHING, count, limits, listed, microseconds, p_value, percent_cell, plain_percent
 
 _FEW = 3
 # As they are shown; colours are those of similar verdicts of abtune analyze.
@@ -84,7 +74,8 @@ def _table(change: Change) -> Grid:
     means = [change.overall] * (len(rows) > 1)
     every: list[ShapeChange | MeanChange] = [*rows, *means]
     none, blank = [NOTHING] * len(means), [""] * len(means)
-    decimals = boost_decimals((row.high - row.low) / 2 for row in every)
+    bounds = [(row.low, row.high) for row in every]
+    decimals = decimals_of(bounds)
     unit = "%" if change.quantity == "boost" else "us"
 
     def value(number: float) -> str:
@@ -96,7 +87,7 @@ def _table(change: Change) -> Grid:
         column(f"A {unit}", [*(value(row.a) for row in rows), *none], gives_way=3),
         column(f"B {unit}", [*(value(row.b) for row in rows), *none], gives_way=2),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
-        interval_column([(row.low, row.high) for row in every], level=change.level, decimals=decimals),
+        interval_column(bounds, level=change.level, decimals=decimals),
         column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *none], gives_way=4),
         column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
         column("seeds", [*(_seeds(row, change) for row in rows), *blank], gives_way=5),

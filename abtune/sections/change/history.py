@@ -20,7 +20,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import is_merged, measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
-from abtune.report.columns import OVERALL, interval_column
+from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import (
     SHAPE,
     Bullets,
@@ -38,7 +38,7 @@ from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
 from abtune.stats.testing.step_procedures import holm
-from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent, some_of
+from abtune.text import count, listed, percent_cell, plain_percent, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -354,7 +354,7 @@ def _table(history: History) -> Grid:
     many, moments, change = len(history.datasets), history.moments, history.first_to_last
     level = history.level
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
-    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in moments)
+    decimals = decimals_of((row.boost_low, row.boost_high) for row in moments)
     columns: list[Column] = []
     for number, name in enumerate(history.datasets):
         rows, age = moments[number::many], many - 1 - number

@@ -17,7 +17,7 @@ from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.report.columns import drawn_boosts
+from abtune.report.columns import decimals_of, drawn_boosts
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
@@ -39,7 +39,7 @@ from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
-from abtune.text import boost_decimals, count, microseconds, percent_cell
+from abtune.text import count, microseconds, percent_cell
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
@@ -244,7 +244,7 @@ def curve_page(curve: Curve, margin: float) -> Iterator[Part]:
 def _overview(curve: Curve) -> Grid:
     """Return the boosts of each shape after the last few numbers of trials, in a row."""
     points = [shape.points[-_LAST:] for shape in curve.shapes]
-    decimals = boost_decimals((row[-1].boost_high - row[-1].boost_low) / 2 for row in points)
+    decimals = decimals_of((row[-1].boost_low, row[-1].boost_high) for row in points)
     columns = (
         column(
             str(reached[0].trials),
@@ -258,7 +258,7 @@ def _overview(curve: Curve) -> Grid:
 
 def _grid(points: Sequence[Point], level: float, margin: float) -> Grid:
     drawn = tuple(Interval(low=row.boost_low, value=row.boost, high=row.boost_high) for row in points)
-    decimals = boost_decimals((row.high - row.low) / 2 for row in drawn)
+    decimals = decimals_of((row.low, row.high) for row in drawn)
     # The first few trials say little: the later half of the rows decides on the scale.
     scale = choose_scale(drawn[len(drawn) // 2 :], margin=margin)
     return table(
