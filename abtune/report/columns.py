@@ -87,6 +87,14 @@ def drawn_boosts(
     return boosts, bounds, Drawn(intervals=drawn, scale=scale, gives_way=2)
 
 
+def overall_columns(
+    analysis: Analysis, rows: Iterable[Interval], scale: Scale | None = None
+) -> tuple[Column, Column, Drawn]:
+    """Return boosts over shapes as :func:`drawn_boosts`, by default on the scale of all drawings."""
+    scale, decimals = scale or analysis_scale(analysis), overall_decimals(analysis)
+    return drawn_boosts(rows, scale, level=analysis.level, decimals=decimals)
+
+
 def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> tuple[Column, Column]:
     """Return boosts and their intervals in percent."""
     boosts = [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]

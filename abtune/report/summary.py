@@ -15,15 +15,7 @@ from abtune.compare.settings import Settings
 from abtune.dataset.provenance import summary
 from abtune.dataset.schema import SeedDesign
 from abtune.errors import InputError
-from abtune.report.columns import (
-    OVERALL,
-    analysis_scale,
-    drawn_boosts,
-    overall_decimals,
-    overall_interval,
-    overall_lines,
-    shape_columns,
-)
+from abtune.report.columns import OVERALL, overall_columns, overall_interval, overall_lines, shape_columns
 from abtune.report.page import (
     SHAPE,
     Bullets,
@@ -275,11 +267,11 @@ def _overall(analysis: Analysis, view: View) -> Grid:
     lines = overall_lines(analysis.overall)
     drawn = tuple(map(overall_interval, lines.values()))
     # Where shapes are drawn too, all drawings have one scale.
-    scale = choose_scale(drawn, margin=analysis.margin) if view.brief else analysis_scale(analysis)
+    scale = choose_scale(drawn, margin=analysis.margin) if view.brief else None
     return table(
         OVERALL,
         lines,
-        *drawn_boosts(drawn, scale, level=analysis.level, decimals=overall_decimals(analysis)),
+        *overall_columns(analysis, drawn, scale),
         column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
     )
 

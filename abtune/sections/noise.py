@@ -216,14 +216,14 @@ def noise_page(noise: Noise) -> Iterator[Part]:
     shapes = len({source.shape for source in noise.by_shape})
     few, behind = shapes <= FEW_SHAPES, list[Part]()
     if not all(math.isnan(source.search) for source in noise.by_shape):
-        yield _source_table(_POOLED, noise.pooled, noise.level)
-        behind.append(_source_table(SHAPE, noise.by_shape, noise.level))
+        yield _source_table(noise.pooled, noise.level)
+        behind.append(_source_table(noise.by_shape, noise.level))
         yield behind[-1] if few else _overview(noise)
         yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format(noise.baseline, noise.candidate)}", remark=True)
     if not all(math.isnan(source.optimism) for source in noise.pooled):
         yield Heading("optimism of the search", minor=True)
-        yield _optimism_table(_POOLED, noise.pooled, noise.level)
-        behind.append(_optimism_table(SHAPE, noise.by_shape, noise.level))
+        yield _optimism_table(noise.pooled, noise.level)
+        behind.append(_optimism_table(noise.by_shape, noise.level))
         yield from behind[-1:] if few else ()
         yield Prose(_OPTIMISM, remark=True)
     if noise.trials:
@@ -256,7 +256,7 @@ def _overview(noise: Noise) -> Grid:
     return table(SHAPE, [source.shape for source, _ in pairs], *columns_of(pairs, cells))
 
 
-def _source_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
+def _source_table(rows: Sequence[Source], level: float) -> Grid:
     cells: dict[str, Callable[[Source], str]] = {
         "noise": lambda source: spread_percent(source.search),
         f"{plain_percent(level)} interval": _search_interval,
@@ -266,26 +266,25 @@ def _source_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
         "error": lambda source: spread_percent(source.measurement),
         "of noise": _error_share,
     }
-    return _by_source(stub, rows, *columns_of(rows, cells))
+    return _by_source(rows, *columns_of(rows, cells))
 
 
-def _optimism_table(stub: str, rows: Sequence[Source], level: float) -> Grid:
+def _optimism_table(rows: Sequence[Source], level: float) -> Grid:
     bounds = [(source.optimism_low, source.optimism_high) for source in rows]
     decimals = decimals_of(bounds)
     return _by_source(
-        stub,
         rows,
         column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
         interval_column(bounds, level=level, decimals=decimals),
     )
 
 
-def _by_source(stub: str, rows: Sequence[Source], *columns: Column) -> Grid:
+def _by_source(rows: Sequence[Source], *columns: Column) -> Grid:
     """Return a table with a row for each configuration, or for each shape and configuration."""
-    configs = [source.config for source in rows]
-    if stub == _POOLED:
-        return table(stub, configs, *columns)
-    return table(stub, [source.shape for source in rows], column("side", configs, kind="word"), *columns)
+    configs, shapes = [source.config for source in rows], [source.shape for source in rows]
+    if not any(shapes):  # pooled over them
+        return table(_POOLED, configs, *columns)
+    return table(SHAPE, shapes, column("side", configs, kind="word"), *columns)
 
 
 def _search_interval(source: Source) -> str:

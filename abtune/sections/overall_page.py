@@ -6,14 +6,7 @@ import math
 from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
-from abtune.report.columns import (
-    ENOUGH_KINDS,
-    OVERALL,
-    analysis_scale,
-    drawn_boosts,
-    overall_decimals,
-    overall_interval,
-)
+from abtune.report.columns import ENOUGH_KINDS, OVERALL, overall_columns, overall_interval
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
@@ -69,9 +62,7 @@ def _boosts(analysis: Analysis) -> Grid:
     if overall.leave_one_out is not None:
         for end in (overall.leave_one_out.low, overall.leave_one_out.high):
             rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
-    scale, decimals = analysis_scale(analysis), overall_decimals(analysis)
-    drawn = drawn_boosts(rows.values(), scale, level=analysis.level, decimals=decimals)
-    return table(OVERALL, rows, *drawn)
+    return table(OVERALL, rows, *overall_columns(analysis, rows.values()))
 
 
 def _chance(wins: Improvement) -> str:

@@ -28,7 +28,6 @@ from abtune.sections.change.change_statistics import (
     mean_boost,
     mean_change,
     resampled,
-    rounding_of,
     with_each_sign,
 )
 from abtune.sections.change.same_winners import common_runs, keep
@@ -115,7 +114,9 @@ def compare_datasets(
     weight = usable / np.count_nonzero(usable)
     samples = with_each_sign(sides, same_winners=same_winners)
     log, one_split, variances = log_change(sides, samples, weight, same_winners=same_winners)
-    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding_of(sides))
+    # How far coarse timers can move each change.
+    rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
+    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
     if is_skewed := skewness_gap(samples) != 0:
         tests = replace(tests, pool=resampled(sides, samples, settings, same_winners=same_winners))
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]

@@ -101,12 +101,6 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> LogChange:
     return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
 
 
-def rounding_of(sides: Sequence[Sequence[Samples]]) -> Floats:
-    """Return how far coarse timers can move the change of each shape, log scale."""
-    rounding: Floats = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    return rounding
-
-
 def mean_change(
     log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float, rounding: float
 ) -> MeanChange:
