@@ -112,14 +112,15 @@ def compare_datasets(
     ]
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
-    samples = with_each_sign(sides, same_winners=same_winners)
-    log, one_split, variances = log_change(sides, samples, weight, same_winners=same_winners)
+    pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
+    boosts = [] if same_winners else pairs  # of the same winners, each is compared with itself
+    samples = with_each_sign(sides, boosts, same_winners=same_winners)
+    log, one_split, variances = log_change(boosts, samples, weight)
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
     tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
     if is_skewed := skewness_gap(samples) != 0:
-        tests = replace(tests, pool=resampled(sides, samples, settings, same_winners=same_winners))
-    pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
+        tests = replace(tests, pool=resampled(boosts, samples, settings))
     changes = [samples.first, samples.second] if same_winners else None
     return Change(
         quantity="boost" if pairs else "latency",

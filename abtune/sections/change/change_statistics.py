@@ -33,40 +33,38 @@ from abtune.stats.variance import (
 LogChange: TypeAlias = tuple[StandardError, Floats, Sequence[ClusteredVariance]]
 
 
-def log_change(
-    sides: Sequence[Sequence[Samples]], samples: TwoSample, weight: Floats, *, same_winners: bool
-) -> LogChange:
-    """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
-    if len(sides[0]) == 2 and not same_winners:
-        return _between_boosts([two_sample(*pair) for pair in sides], weight)
+def log_change(boosts: Sequence[TwoSample], samples: TwoSample, weight: Floats) -> LogChange:
+    """Return the change between two boosts; without these, between the samples of :func:`with_each_sign`."""
+    if boosts:
+        return _between_boosts(boosts, weight)
     return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
 
 
-def with_each_sign(sides: Sequence[Sequence[Samples]], *, same_winners: bool) -> TwoSample:
+def with_each_sign(
+    sides: Sequence[Sequence[Samples]], boosts: Sequence[TwoSample], *, same_winners: bool
+) -> TwoSample:
     """Return what the change adds, and what it subtracts, as two samples of each shape.
 
-    Of two boosts, each side has the deviations of two samples, times the seeds of both over its own: their
-    mean has the variance and the skewness of the sum of both means.
+    Of two boosts, whose winners differ, each side has the deviations of two samples, times the seeds of both
+    over its own: their mean has the variance and the skewness of the sum of both means.
     """
-    one, two = sides
-    if len(one) == 2 and same_winners:
-        return two_sample(*map(change_of, one, two))
-    if len(one) == 2:
-        a, b = (two_sample(*pair) for pair in sides)
+    if boosts:
+        a, b = boosts
         return TwoSample.without_floor(_joined(b.first, a.second), _joined(b.second, a.first))
+    one, two = sides
+    if len(one) == 2:
+        return two_sample(*map(change_of, one, two))
     if same_winners:
         floor = np.stack([two[0].floor, one[0].floor], axis=1)
         return TwoSample.of_pairs(two[0].value, one[0].value, floor)
     return two_sample(two[0], one[0])
 
 
-def resampled(
-    sides: Sequence[Sequence[Samples]], samples: TwoSample, settings: Settings, *, same_winners: bool
-) -> PooledT:
+def resampled(boosts: Sequence[TwoSample], samples: TwoSample, settings: Settings) -> PooledT:
     """Return the distribution of t over the resamples of all shapes."""
     rng = np.random.default_rng(settings.rng_seed)
-    if len(sides[0]) == 2 and not same_winners:
-        return pool_of_change(*(two_sample(*pair) for pair in sides), rng=rng)
+    if boosts:
+        return pool_of_change(*boosts, rng=rng)
     return resample_tails(samples, level=settings.level, rng=rng).pool
 
 
