@@ -18,38 +18,30 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     Two kinds of columns are left out. A first column without a name may number the rows, from 0 as in pandas
     or from 1 as in R. Excel writes empty columns behind the last heading.
     """
-    rows = _filled_rows(text)
-    line, heading = next(rows, (0, []))
-    if not heading:
-        return
-    start = 0 if heading[0] else 1
-    end = max(index for index, cell in enumerate(heading, start=1) if cell)
-    yield line, heading[start:end]
-    number: int | None = None
-    for line, row in rows:
-        if not heading[0]:
-            number = int(row[0] == "1") if number is None else number + 1
-            if row[0] != str(number):
-                remedy = "call it shape if it says what was timed, or write the table without its index"
-                raise DatasetError(f"line {line}: the first column has no name; {remedy}")
-        yield line, row[start:] if any(row[end:]) else row[start:end]
-
-
-def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    delimiter = delimiter_of(first_line(text))
     lines = io.StringIO(text, newline="")
+    delimiter = delimiter_of(first_line(text))
     reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
-    begun = False
+    heading: list[str] = []
+    start, end, number = 0, 0, -1
     try:
         for cells in reader:
-            row = [cell.strip() for cell in cells]
-            if not any(row) or (not begun and row[0].startswith(_ABOVE)):
+            row = list(map(str.strip, cells))
+            if not any(row) or (not heading and row[0].startswith(_ABOVE)):
                 continue
+            line = reader.line_num
             if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
                 remedy = "comments stand above the heading; take the line out"
-                raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
-            begun = True
-            yield reader.line_num, row
+                raise DatasetError(f"line {line}: begins with #, but {remedy}")
+            if not heading:
+                heading = row
+                start = 0 if heading[0] else 1
+                end = max(index for index, cell in enumerate(heading, start=1) if cell)
+            elif start:
+                number = int(row[0] == "1") if number < 0 else number + 1
+                if row[0] != str(number):
+                    remedy = "call it shape if it says what was timed, or write the table without its index"
+                    raise DatasetError(f"line {line}: the first column has no name; {remedy}")
+            yield line, row[start:] if any(row[end:]) else row[start:end]
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}; close each quote, or take it out") from None
 

@@ -27,7 +27,6 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.tables import csv_rows, delimiter_of, first_line
-from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import count, shortened, to_number
@@ -42,49 +41,50 @@ _OUTCOME = re.compile(
 )
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+# What to do where lines with a time differ in a column that has to be the same in all of them.
+_KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
+_LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
+# The same, but only in lines of one shape.
+_WRITE_SIZE = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
+@dataclass(slots=True, kw_only=True)
+class _Cell:
+    """The timings of a cell so far."""
+
+    line: int  # the first
+    rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
+    numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
+    beside: Sequence[str] = ()  # what its first line has in the columns that are left out
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fixed:
-    """A column that may not differ between lines with a time."""
+class _Place:
+    """Where a time belongs. Many lines say the same beside their times, and that is read once."""
 
-    remedy: str
-    of_shape: bool = False  # whether lines of other shapes may differ
-
-
-_KIND_IS_FIXED = _Fixed(remedy="they are no repeats, so keep lines with one of them")
-_OUTCOME_IS_FIXED = _Fixed(
-    remedy="leave the times of failed runs empty, or take the column out if none failed"
-)
-_SIZE_IS_FIXED = _Fixed(
-    remedy="they are two shapes of one label, so write the size into the label, such as gemm_M=512",
-    of_shape=True,
-)
+    cell: _Cell
+    round: str
+    unit: str
 
 
 @dataclass(slots=True, kw_only=True)
 class _Table:
-    """The heading of a table, and its timings so far: by cell, by round, in the order of their lines."""
+    """The heading of a table, and what its lines held so far."""
 
     names: Sequence[str]
     columns: Mapping[str, int]  # which column holds which field
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
-    timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
-    first_lines: dict[_Key, int] = field(default_factory=dict)
-    numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
-    summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
+    unused: Sequence[int] = field(init=False)  # the columns that are left out
+    fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
+    telling: list[int] = field(init=False)  # those that say where a time belongs
+    cells: dict[_Key, _Cell] = field(default_factory=dict)
+    places: dict[Sequence[object], _Place] = field(default_factory=dict)  # by what lines say
+    held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
-    each_a_seed: bool = False  # whether each line is a run
-    unused: Sequence[int] = field(init=False)  # the columns that are left out
-    fixed: Mapping[int, _Fixed] = field(init=False)
-    told: dict[tuple[int, str], tuple[str, int]] = field(
-        default_factory=dict
-    )  # what those hold in which line
-    beside: dict[_Key, Sequence[str]] = field(default_factory=dict)  # what they hold in a cell's first line
-    differ: set[int] = field(default_factory=set)  # those in which lines of one cell differ
+    differ: set[int] = field(default_factory=set)  # left-out columns in which lines of one cell differ
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs}
@@ -92,75 +92,82 @@ class _Table:
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(names.values())
         self.fixed = {
-            **{index: _SIZE_IS_FIXED for index, name in names.items() if name in sized},
-            **{index: _KIND_IS_FIXED for index, name in names.items() if _KIND.fullmatch(name)},
-            **{index: _OUTCOME_IS_FIXED for index, name in names.items() if _OUTCOME.fullmatch(name)},
+            **{index: _WRITE_SIZE for index, name in names.items() if name in sized},
+            **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
+            **{index: _LEAVE_EMPTY for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
+        self.telling = [index for name, index in self.columns.items() if name not in {"time", "repeat"}]
+        self.telling += self.fixed
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
-    table: _Table | None = None
-    for line, row in csv_rows(text):
-        if table is None:
-            table = _read_heading(row, names, unit)
-            check_names(table.configs.values())
-            table.each_a_seed = each_a_seed
-            if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
-                raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
-        elif label := _summary_in(row, table):
-            table.summaries[line] = label
-        else:
-            with naming(f"line {line}"):
-                _read_row(row, table, line)
-    if table is None or not table.timings:
-        summaries = table.summaries if table else {}
-        raise DatasetError(next(about_summaries(summaries), "has a heading and no timings"))
+    rows = csv_rows(text)
+    _, heading = next(rows, (0, []))
+    if not heading:
+        raise DatasetError("has no heading and no timings")
+    table = _read_heading(heading, names, unit)
+    check_names(table.configs.values())
+    if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
+        raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
+    # A line sums up others if it says so as its shape, or in place of a number.
+    summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
+    summaries: dict[int, str] = {}
+    for line, row in rows:
+        labels = [row[index] for index in summing if index < len(row)]
+        if any(map(is_summary, labels)):
+            summaries[line] = next(filter(is_summary, labels))
+            continue
+        try:  # which costs less than naming(), a million times
+            _read_row(row, table, line, each_a_seed=each_a_seed)
+        except DatasetError as error:
+            raise DatasetError(f"line {line}: {error}") from None
+    about = tuple(about_summaries(summaries))
+    if not table.cells:
+        raise DatasetError(*about or ("has a heading and no timings",))
     cells = (
         FileCell(
-            where=f"line {table.first_lines[key]}",
-            shape=key[0],
-            config=key[1],
-            seed=key[2],
-            rounds=tuple(map(tuple, rounds.values())),
-            labels=tuple(filter(None, rounds)),
+            where=f"line {cell.line}",
+            shape=shape,
+            config=config,
+            seed=seed,
+            rounds=tuple(map(tuple, cell.rounds.values())),
+            labels=tuple(filter(None, cell.rounds)),
         )
-        for key, rounds in table.timings.items()
+        for (shape, config, seed), cell in table.cells.items()
     )
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = () if text.endswith("\n") else ("its last line does not end; if the file was cut, take it out",)
     return Reading(
         cells=tuple(cells),
         each_a_process=each_a_process,
-        notes=(*_notes(table), *cut),
+        notes=(*about, *_notes(table, counted="seed" if each_a_seed else "repeat"), *cut),
         unused=tuple(table.names[index] for index in table.unused),
     )
 
 
-def _notes(table: _Table) -> Iterator[str]:
+def _notes(table: _Table, counted: str) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
     unused = {
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
         for index in table.unused
     }
     # Beside several configurations, a column may compare the times of its line.
-    counted = "seed" if table.each_a_seed else "repeat"
     differ = [] if table.configs else [unused[index] for index in sorted(table.differ)]
     repeats = f", and count as {counted}s unless you write that into the shape or configuration"
     alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
     runs = [name for name in unused.values() if name.casefold() in _RUNS]
-    if "seed" not in table.columns and runs and not table.each_a_seed:
+    if "seed" not in table.columns and runs and counted != "seed":
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
-    yield from about_summaries(table.summaries)
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed:
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
-    timed = {config for _, config, _ in table.timings}
+    timed = {config for _, config, _ in table.cells}
     if empty := [shortened(name) for name in table.configs.values() if name not in timed]:
         yield f"configurations without any time: {', '.join(empty)}"
 
@@ -252,23 +259,34 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     return own or unit
 
 
-def _summary_in(row: Sequence[str], table: _Table) -> str:
-    """Return what says that a line sums up others, as its shape or in place of a number; else nothing."""
-    columns = (table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns)
-    return next((row[index] for index in columns if index < len(row) and is_summary(row[index])), "")
-
-
-def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
+def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool) -> None:
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
     if row == table.names:
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
-    values = {name: row[index] for name, index in table.columns.items()}
-    is_untimed = "time" in values and values["time"].casefold() in MISSING
+    timed = [index for index in table.units if row[index].casefold() not in MISSING]
+    if timed:
+        table.lines[hash(tuple(row))] += 1
+    table.untimed += [line] * (len(table.units) - len(timed))
+    told = [row[index] for index in table.telling]
+    for index in timed if table.configs else table.units:
+        key = (index, bool(timed), *told)
+        place = table.places.get(key)
+        if place is None:
+            place = table.places[key] = _read_place(row, index, table, line, is_timed=bool(timed))
+        if timed:
+            _add_time(row, index, place, table, line)
+        elif each_a_seed:  # NaN is a run that failed
+            place.cell.rounds.setdefault("", []).append(math.nan)
+
+
+def _read_place(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Place:
+    """Return where the time in a column belongs, by the other columns; without a time it needs no unit."""
+    values = {name: row[column] for name, column in table.columns.items() if name != "time"}
     for name, value in values.items():
         column = f"column {table.names[table.columns[name]]}"
-        if not value and not (is_untimed and name in {"time", "unit"}):
+        if not value and (is_timed or name != "unit"):
             raise DatasetError(f"{column} is empty")
         if len(value) > LONGEST_CELL:
             raise DatasetError(f"{column} has {len(value):,} characters, and the most is {LONGEST_CELL:,}")
@@ -276,49 +294,34 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         remedy = "number the runs of a cell 0, 1, 2 and so on"
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits; {remedy}")
-    if not is_untimed:
-        table.lines[hash(tuple(row))] += 1
-    for index in table.units:
-        is_missing = row[index].casefold() in MISSING
-        if is_missing:
-            table.untimed.append(line)
-        if not (is_missing and table.configs):
-            config = table.configs.get(index, values.get("config"))
-            key = values.get("shape"), config, None if seed is None else int(seed)
-            table.first_lines.setdefault(key, line)
-            table.timings.setdefault(key, {})
-            if not is_missing:
-                _add_time(row, index, values, key, table, line)
-            elif table.each_a_seed:  # NaN is a run that failed
-                table.timings[key].setdefault("", []).append(math.nan)
-
-
-def _add_time(
-    row: Sequence[str], index: int, values: Mapping[str, str], key: _Key, table: _Table, line: int
-) -> None:
-    unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
-    _check_fixed(row, values.get("shape", ""), table, line)
-    if unit not in PER_SECOND:
+    for fixed, remedy in table.fixed.items() if is_timed else ():
+        of_shape = values.get("shape", "") if remedy is _WRITE_SIZE else ""
+        above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
+        if row[fixed] != above:
+            says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
+            raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
+    unit = table.units[index] or unit_named(values["unit"])
+    if is_timed and unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
-    empty = "if that run failed, leave the cell empty"
-    seconds = to_seconds(row[index], unit, f"column {table.names[index]}", empty)
-    if "repeat" in values:
-        first = table.numbered.setdefault((key, round_, values["repeat"]), line)
+    config = table.configs.get(index, values.get("config"))
+    key = values.get("shape"), config, None if seed is None else int(seed)
+    cell = table.cells.setdefault(key, _Cell(line=line))
+    return _Place(cell=cell, round=_number_label(values.get("round", "")), unit=unit)
+
+
+def _add_time(row: Sequence[str], index: int, place: _Place, table: _Table, line: int) -> None:
+    cell, empty = place.cell, "if that run failed, leave the cell empty"
+    seconds = to_seconds(row[index], place.unit, f"column {table.names[index]}", empty)
+    if "repeat" in table.columns:
+        first = cell.numbered.setdefault((place.round, row[table.columns["repeat"]]), line)
         if first != line:
             raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
-    table.timings[key].setdefault(round_, []).append(seconds)
-    beside = tuple(row[index] for index in table.unused)
-    others = zip(table.unused, beside, table.beside.setdefault(key, beside), strict=True)
-    table.differ.update(index for index, here, above in others if here != above)
-
-
-def _check_fixed(row: Sequence[str], shape: str, table: _Table, line: int) -> None:
-    for column, fixed in table.fixed.items():
-        key = (column, shape if fixed.of_shape else "")
-        above, earlier = table.told.setdefault(key, (row[column], line))
-        if row[column] != above:
-            said = f"column {table.names[column]} says {shortened(row[column])!r}"
-            raise DatasetError(f"{said}, but {shortened(above)!r} in line {earlier}; {fixed.remedy}")
+    cell.rounds.setdefault(place.round, []).append(seconds)
+    if table.unused:
+        beside = [row[column] for column in table.unused]
+        cell.beside = cell.beside or beside
+        others = zip(table.unused, beside, cell.beside, strict=True)
+        table.differ.update(column for column, here, above in others if here != above)
 
 
 def _number_label(text: str) -> str:
