@@ -10,19 +10,18 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importers import Imported, Importer, Inputs, Values
+from abtune.ingest.importers import Importer, Inputs
 from abtune.ingest.searches.logs import logs_in
-from abtune.ingest.searches.searches import Search, Trial, import_searches
+from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.searches.workloads import label_of
-from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import json_lines, naming, read_text, reading, well_formed
+from abtune.ingest.texts import json_lines, naming, reading, well_formed
 from abtune.ingest.units import all_seconds
 
 WORKLOADS = "database_workload.json"
@@ -44,73 +43,36 @@ class _Record:
     content: list[Any]  # trace, times, target, arguments
 
 
-def _read(sources: Sequence[Source], _: Values) -> Imported:
-    """Return the dataset of the folders of all runs."""
-    seen: dict[bytes, Path] = {}
-    runs: dict[Source, list[Search]] = {}
-    targets: set[str] = set()
-    for source in sources:
-        folder = _folder(source.path)
-        text = read_text(folder / RECORDS)
-        check_new(text, source.path, seen)
-        with naming(folder / RECORDS):
-            records = _read_records(text)
-        runs[source] = _searches(folder, records)
-        targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
-    attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
-    if len(targets) == 1:
-        attrs["target"] = targets.pop()
-    return import_searches(runs, seed_unit="folder", attrs=attrs)
-
-
 def _recognises(path: Path, text: str) -> bool:
     # With one of the two files alone, the error names the other one.
     return bool(_LINES.match(text)) or any((path / name).is_file() for name in (WORKLOADS, RECORDS))
 
 
-DATABASES = Importer(
-    name="databases",
-    kind="a MetaSchedule database",
-    summary="""Read JSON databases of MetaSchedule, a folder for a run.
-
-    A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
-    its work_dir. The workload tells the shape, every trial is kept in order, and TVM is not needed. Nobody
-    measured the winners again, so each time is the search's own.
-    """,
-    recognises=_recognises,
-    read=_read,
-    inputs=Inputs.RUNS,
-    run_is="The work_dir of a tuning run",
-    examples="""
-  abtune import databases --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
-  abtune import databases --pattern 'tuned/{config}/{shape}-{seed}' --out t.nc
-""",
-)
-
-
-def _folder(path: Path) -> Path:
-    """Return a path if it is the folder of a database; else say what to give."""
+def _files_of(path: Path) -> list[Path]:
+    """Return the two files of a database; else say what to give."""
     with reading(path):
         missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()]
     if missing:
         hint = "give the work_dir of the tuning"
         if path.name in {WORKLOADS, RECORDS}:
-            hint = f"give its folder, {_folder(path.parent)}"
+            hint = f"give its folder, {_files_of(path.parent)[0].parent}"
         elif logs_in(path):
             hint = "there are logs: abtune import logs"
         raise DatasetError(f"{path}: is no folder with {' and '.join(missing)}; {hint}")
-    return path
+    return [path / WORKLOADS, path / RECORDS]
 
 
-def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
-    workloads = _read_workloads(folder / WORKLOADS)
+def _searches(texts: Mapping[Path, str]) -> list[Search]:
+    (workloads_file, workloads_text), (records_file, records_text) = texts.items()
+    with naming(workloads_file.name):
+        workloads = _read_workloads(workloads_text)
     by_workload: dict[int, list[_Record]] = {}
-    for number, record in enumerate(records, start=1):
-        if not 0 <= record.workload < len(workloads):
-            differ = f"record {number} is of workload {record.workload}, but {WORKLOADS} has {len(workloads)}"
-            raise DatasetError(f"{folder / RECORDS}: {differ}; the files are not of one run")
-        by_workload.setdefault(record.workload, []).append(record)
-    with naming(folder / RECORDS):
+    with naming(records_file.name):
+        for number, record in enumerate(_read_records(records_text), start=1):
+            if not 0 <= record.workload < len(workloads):
+                has = f"but {WORKLOADS} has {len(workloads)}; the files are not of one run"
+                raise DatasetError(f"record {number} is of workload {record.workload}, {has}")
+            by_workload.setdefault(record.workload, []).append(record)
         return [_search(*workloads[workload], tried) for workload, tried in sorted(by_workload.items())]
 
 
@@ -142,17 +104,15 @@ def _read_record(value: Any) -> _Record:
     return _Record(workload, (TrialStatus.OK, latency), content)
 
 
-def _read_workloads(path: Path) -> list[tuple[str, str]]:
+def _read_workloads(text: str) -> list[tuple[str, str]]:
     """Return the hash and the module of each workload."""
     workloads = []
-    text = read_text(path)
-    with naming(path):
-        for number, line in json_lines(text):
-            match line:
-                case [str(hash_text), str(module)]:
-                    workloads.append((hash_text, module))
-                case _:
-                    raise DatasetError(f"line {number}: not a workload: [hash, module]")
+    for number, line in json_lines(text):
+        match line:
+            case [str(hash_text), str(module)]:
+                workloads.append((hash_text, module))
+            case _:
+                raise DatasetError(f"line {number}: not a workload: [hash, module]")
     return workloads
 
 
@@ -166,5 +126,26 @@ def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
     return Search(
         label=label_of(module, hash_text, sizes, dtypes),
         trials=[record.trial for record in records],
+        targets={json.dumps(record.content[2], sort_keys=True) for record in records},
         winner=json.dumps(best.content) if best else "",
     )
+
+
+DATABASES = Importer(
+    name="databases",
+    kind="a MetaSchedule database",
+    summary="""Read JSON databases of MetaSchedule, a folder for a run.
+
+    A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
+    its work_dir. The workload tells the shape, every trial is kept in order, and TVM is not needed. Nobody
+    measured the winners again, so each time is the search's own.
+    """,
+    recognises=_recognises,
+    read=search_reader("MetaSchedule databases", _searches, files_of=_files_of, seed_unit="folder"),
+    inputs=Inputs.RUNS,
+    run_is="The work_dir of a tuning run",
+    examples="""
+  abtune import databases --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
+  abtune import databases --pattern 'tuned/{config}/{shape}-{seed}' --out t.nc
+""",
+)

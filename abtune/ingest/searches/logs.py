@@ -15,10 +15,9 @@ from pathlib import Path
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.searches import Search, Trial, fastest, import_searches
-from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import naming, read_text, reading
+from abtune.ingest.importers import Importer, Inputs, Option
+from abtune.ingest.searches.searches import Search, Trial, fastest, search_reader
+from abtune.ingest.texts import naming, reading
 from abtune.ingest.units import read_number
 from abtune.text import shortened
 
@@ -194,28 +193,22 @@ def _positive(text: str) -> float:
     return number
 
 
-def _read(sources: Sequence[Source], values: Values) -> Imported:
-    """Return the dataset of the logs of all runs."""
-    seen: dict[bytes, Path] = {}
-    runs: dict[Source, list[Search]] = {}
-    for source in sources:
-        with reading(source.path):
-            files = logs_in(source.path) if source.path.is_dir() else [source.path]
-        if not files:
-            raise DatasetError(f"{source.path}: has no *.log, and neither has its folder logs")
-        logs = {file: read_text(file) for file in files}
-        check_new("\n".join(logs.values()), source.path, seen)
-        tasks = read_tasks(logs)
-        with naming(source.path):
-            if not tasks:
-                raise DatasetError("no table of tasks and no trial in it")
-            for task in tasks.values():
-                _check_task(task)
-        runs[source] = [
-            Search(label=task.label, trials=task.trials or task.told, flop=task.flop)
-            for task in tasks.values()
-        ]
-    return import_searches(runs, seed_unit="log", shape=values["shape"], attrs={"title": "MetaSchedule logs"})
+def _files_of(path: Path) -> list[Path]:
+    """Return the logs of a run."""
+    with reading(path):
+        files = logs_in(path) if path.is_dir() else [path]
+    if not files:
+        raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
+    return files
+
+
+def _searches(logs: Mapping[Path, str]) -> list[Search]:
+    tasks = read_tasks(logs).values()
+    if not tasks:
+        raise DatasetError("no table of tasks and no trial in it")
+    for task in tasks:
+        _check_task(task)
+    return [Search(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks]
 
 
 def _recognises(path: Path, text: str) -> bool:
@@ -238,7 +231,7 @@ LOGS = Importer(
     measured the winners again, so each time is the search's own, with the digits that were printed.
     """,
     recognises=_recognises,
-    read=_read,
+    read=search_reader("MetaSchedule logs", _searches, files_of=_files_of, seed_unit="log"),
     inputs=Inputs.RUNS,
     run_is="A tuning log, or a folder with the logs of one run",
     options=(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import xarray as xr
@@ -14,9 +15,9 @@ import xarray as xr
 from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
-from abtune.ingest.texts import naming
+from abtune.ingest.importers import Imported, Values
+from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
+from abtune.ingest.texts import naming, read_text
 from abtune.shapes import shape_named, shape_values
 
 _SEARCH_TIMES = (
@@ -35,7 +36,7 @@ class Search:
     label: str
     trials: Sequence[Trial]  # in order; empty if none is known
     flop: float = math.nan  # as the file says
-    target: str = ""  # as the file says; empty if it does not
+    targets: Collection[str] = ()  # as the file says; none if it does not
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
 
     @property
@@ -49,10 +50,34 @@ def fastest(trials: Sequence[Trial]) -> float:
     return min((seconds for status, seconds in trials if status is TrialStatus.OK), default=math.nan)
 
 
-def import_searches(
-    runs: Mapping[Source, Sequence[Search]], *, seed_unit: str, attrs: Mapping[str, Any], shape: str = ""
-) -> Imported:
-    """Return the dataset; a ``seed_unit`` holds one seed, such as a file; ``shape`` labels the only shape."""
+def search_reader(
+    title: str,
+    read_searches: Callable[[Mapping[Path, str]], Sequence[Search]],
+    *,
+    files_of: Callable[[Path], Sequence[Path]] = lambda path: [path],
+    seed_unit: str = "file",
+) -> Callable[[Sequence[Source], Values], Imported]:
+    """Return an importer's function.
+
+    ``files_of`` returns which files of a path hold a run, and ``read_searches`` the searches in their texts,
+    whose labels may be empty. A ``seed_unit`` holds one run.
+    """
+
+    def read(sources: Sequence[Source], values: Values) -> Imported:
+        seen: dict[bytes, Path] = {}
+        runs = {}
+        for source in sources:
+            texts = {file: read_text(file) for file in files_of(source.path)}
+            check_new("\n".join(texts.values()), source.path, seen)
+            with naming(source.path):
+                runs[source] = read_searches(texts)
+        return _import(runs, title, seed_unit, values.get("shape", ""))
+
+    return read
+
+
+def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str, shape: str) -> Imported:
+    """Return the dataset of all runs; ``shape`` is the label of the only shape, if it is told."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
@@ -77,18 +102,18 @@ def import_searches(
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
-    targets = {search.target for search in cells.values() if search.target}
-    if targets:
-        attrs = {**attrs, "targets": len(targets)}
+    targets = {target for search in cells.values() for target in search.targets}
+    attrs: dict[str, Any] = {"title": title, "latency_source": "search", "comment": _SEARCH_TIMES}
+    attrs |= {"sources": json.dumps(named), **({"targets": len(targets)} if targets else {})}
     if len(targets) == 1:
-        attrs = {**attrs, "target": targets.pop()}
+        attrs["target"] = targets.pop()
     shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
     dataset = dataset_from_cells(
         {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
         axes,
         variables=values,
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
-        attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},
+        attrs=attrs,
     )
     return Imported(dataset=dataset, notes=(*_notes(dataset, seed_unit), *about_lacking(made)))
 

@@ -6,16 +6,16 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.searches import Search, Trial, import_searches
-from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
+from abtune.ingest.importers import Importer, Inputs, Option
+from abtune.ingest.searches.searches import Search, Trial, search_reader
+from abtune.ingest.texts import json_lines, parse_json, well_formed
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
 
@@ -46,23 +46,9 @@ _TVM_STATUS = (
 )
 
 
-def _reader(
-    title: str, read_searches: Callable[[str], Sequence[Search]]
-) -> Callable[[Sequence[Source], Values], Imported]:
-    """Return an importer's function; ``read_searches`` returns those of a text, whose labels may be empty."""
-
-    def read(sources: Sequence[Source], values: Values) -> Imported:
-        runs = {}
-        for source, text in read_once(sources):
-            with naming(source.path):
-                runs[source] = read_searches(text)
-        return import_searches(runs, seed_unit="file", shape=values["shape"], attrs={"title": title})
-
-    return read
-
-
-def _kernel_tuner(text: str) -> list[Search]:
+def _kernel_tuner(texts: Mapping[Path, str]) -> list[Search]:
     """Return the one search of a T4 file, which does not name what was tuned."""
+    (text,) = texts.values()
     match parse_json(text):
         case {"results": [_, *_] as results, "schema_version": str()} as document:
             metadata = document.get("metadata")
@@ -99,7 +85,8 @@ class _Record:
     finished: float  # when, in seconds
 
 
-def _tvm_records(text: str) -> list[Search]:
+def _tvm_records(texts: Mapping[Path, str]) -> list[Search]:
+    (text,) = texts.values()
     tasks: dict[str, list[_Record]] = {}
     for number, line in json_lines(text):
         record = _tvm_record(line, number)
@@ -107,7 +94,7 @@ def _tvm_records(text: str) -> list[Search]:
     for records in tasks.values():
         _check_one_search(records)
     return [
-        Search(label=task, trials=[record.trial for record in records], target=records[0].target)
+        Search(label=task, trials=[record.trial for record in records], targets=[records[0].target])
         for task, records in tasks.items()
     ]
 
@@ -186,7 +173,7 @@ KERNEL_TUNER = Importer(
     recognises=lambda _, text: bool(
         _T4.match(text) or (_T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text)
     ),
-    read=_reader("Kernel Tuner", _kernel_tuner),
+    read=search_reader("Kernel Tuner", _kernel_tuner),
     inputs=Inputs.RUNS,
     run_is="A T4 file",
     options=(Option(name="shape", metavar="LABEL", help="Label of what was tuned."),),
@@ -203,7 +190,7 @@ TVM_RECORDS = Importer(
     --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.
     """,
     recognises=lambda _, text: _TVM.match(text) is not None,
-    read=_reader("AutoTVM or Ansor", _tvm_records),
+    read=search_reader("AutoTVM or Ansor", _tvm_records),
     inputs=Inputs.RUNS,
     run_is="A file of records",
     options=(Option(name="shape", metavar="LABEL", help="Label of the only task."),),
