@@ -19,10 +19,10 @@ from abtune.ingest.table_columns import (
     SHAPES,
     check_names,
     have_units,
+    known_heading,
     lacks_names,
     listed_columns,
-    may_be_times,
-    quotients,
+    measured,
 )
 from abtune.ingest.tables import csv_rows, delimiter_of, first_line
 from abtune.ingest.texts import read_beginning
@@ -152,20 +152,20 @@ def _about_others(columns: Sequence[str], shape: str) -> str:
     """
     named = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in named if have_units([name], tuple(PER_SECOND))]
-    measured = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
+    configs = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
     others = [
         name or "the column without a name"
-        for name, quotient in list(zip(columns, quotients(columns), strict=True))[1:]
-        if not quotient and name in named and name not in measured
+        for index, name in measured(columns).items()
+        if index and name in named and name not in configs
     ]
     remedies = []
     if others:
         remedies.append(f"take out {listed(map(shortened, others))}, or write it into the first column")
     if columns[0].casefold() not in SHAPES and (others or shape == "Shape"):
         remedies.append(f"call the first column {shape}, not {shortened(columns[0])}")
-    if len(measured) < 2 or not remedies:
+    if len(configs) < 2 or not remedies:
         return ""
-    return f"if {listed(map(shortened, measured))} are configurations, {'; '.join(remedies)}"
+    return f"if {listed(map(shortened, configs))} are configurations, {'; '.join(remedies)}"
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
@@ -190,11 +190,13 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if is_summary or with_unit:
         return _SUMS_UP if is_summary else f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     times = tuple(PER_SECOND)
-    measured = [name for name in columns[1:] if name.casefold() not in FIELDS]
-    timed = [name for name in measured if have_units([name], times)]
-    if len(timed) < 2 and any(have_units([name], tuple(FLOPS)) for name in measured):
+    named = [name for name in columns[1:] if name.casefold() not in FIELDS]
+    timed = [name for name in named if have_units([name], times)]
+    if len(timed) < 2 and any(have_units([name], tuple(FLOPS)) for name in named):
         return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
-    if hint := _about_others(columns, "shape") or (ONLY_QUOTIENTS if any(quotients(columns)) else ""):
+    if hint := _about_others(columns, "shape") or (
+        ONLY_QUOTIENTS if len(measured(columns)) < len(columns) else ""
+    ):
         return hint
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
@@ -204,7 +206,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
 
 def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
     """Return what to do with a table that may have a line for each timing."""
-    if not any(may_be_times(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
+    if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}"
     if len(columns) < 3:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"

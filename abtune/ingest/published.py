@@ -33,8 +33,8 @@ from abtune.ingest.table_columns import (
     have_units,
     is_summary,
     listed_columns,
+    measured,
     no_unit,
-    quotients,
     time_columns,
 )
 from abtune.ingest.tables import csv_rows
@@ -243,7 +243,7 @@ def _is_heading(cells: Sequence[str]) -> bool:
     """Return whether a line is a heading: Shape, or another word before columns that all have units."""
     if len(cells) < 2 or cells[0].casefold() not in SHAPES:
         return False
-    rest = [cell for cell, quotient in zip(cells, quotients(cells), strict=True) if not quotient][1:]
+    rest = list(measured(cells).values())[1:]
     return cells[0].casefold() == "shape" or (len(rest) > 1 and have_units(rest, (*UNITS, "%")))
 
 
@@ -262,16 +262,13 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         raise DatasetError(f"columns config and seed are of a table with a line for each timing; {separated}")
     columns = [cell for cell in cells[1:] if cell]
     headings: dict[int, Heading] = {}
-    boosts: list[int] = []
-    for index, (cell, quotient) in enumerate(zip(columns, quotients(columns), strict=True), start=1):
-        if quotient:
-            boosts.append(index)
-            continue
+    for index, cell in measured(columns).items():
         heading = read_heading(cell, (*UNITS, "%"))
         if heading.unit == "%":
             column = f"column {shortened(heading.name)!r} is in %"
             raise DatasetError(f"{column}, as only a boost is; take the column out, or call it boost (%)")
-        headings[index] = Heading(name=heading.name, unit=heading.unit or unit)
+        headings[1 + index] = Heading(name=heading.name, unit=heading.unit or unit)
+    boosts = sorted({*range(1, len(columns) + 1)} - headings.keys())
     configs = [heading.name for heading in headings.values()]
     # Fewer than two names, or one name twice.
     few = len(set(configs)) < max(2, len(configs))

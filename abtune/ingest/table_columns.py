@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, unit_named
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, Heading, read_heading, unit_named
 from abtune.text import shortened
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
@@ -39,14 +39,17 @@ NAMES_FIRST = "its first line holds values; write above it names of columns: sha
 _TIME_NAMES = ("time", "latency", "duration")
 
 
+def known_heading(cell: str, known: Sequence[str] = tuple(PER_SECOND)) -> Heading | None:
+    """Return what a heading says; None if it cannot be that of times, or of values in another known unit."""
+    with contextlib.suppress(InputError):
+        return read_heading(cell, known)
+    return None
+
+
 def time_columns(row: Sequence[str]) -> list[int]:
     """Return which columns are of times by their names: time, time_us, latency (ms)."""
-    times = []
-    for index, cell in enumerate(row):
-        with contextlib.suppress(InputError):
-            if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIME_NAMES:
-                times.append(index)
-    return times
+    headings = map(known_heading, row)
+    return [i for i, heading in enumerate(headings) if heading and heading.name.casefold() in _TIME_NAMES]
 
 
 def lacks_names(row: Sequence[str]) -> bool:
@@ -56,31 +59,24 @@ def lacks_names(row: Sequence[str]) -> bool:
     return any(numbers) and not names and not all(numbers[1:])
 
 
-def may_be_times(cell: str) -> bool:
-    """Return whether a heading may be that of times, by its unit or without one."""
-    try:
-        return bool(read_heading(cell, tuple(PER_SECOND)).name)
-    except InputError:
-        return False
-
-
 def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
     """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
-    try:
-        return all(cell.casefold() in FIELDS or bool(read_heading(cell, known).unit) for cell in row)
-    except InputError:
-        return False
+    return all(
+        cell.casefold() in FIELDS or ((heading := known_heading(cell, known)) and heading.unit)
+        for cell in row
+    )
 
 
-def quotients(row: Sequence[str]) -> list[bool]:
-    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old, boost (%)."""
+def measured(row: Sequence[str]) -> dict[int, str]:
+    """Return the columns but those that compare others: speedup, ratio (new/old), new / old, boost (%)."""
     cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
     names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
     sides = [{side.strip() for side in cell.split("/")} for cell in cells]
-    return [
-        _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
-        for cell, both in zip(cells, sides, strict=True)
-    ]
+    return {
+        index: row[index]
+        for index, (cell, both) in enumerate(zip(cells, sides, strict=True))
+        if not (_QUOTIENT.fullmatch(cell) or (len(both) == 2 and both <= names))
+    }
 
 
 @functools.lru_cache(maxsize=4096)  # tables have a label in many lines

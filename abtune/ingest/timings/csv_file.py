@@ -21,8 +21,8 @@ from abtune.ingest.table_columns import (
     is_summary,
     lacks_names,
     listed_columns,
+    measured,
     no_unit,
-    quotients,
     sizes,
     time_columns,
 )
@@ -209,8 +209,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
     if "time" not in names:
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-        told = columns.values()
-        others = [row[i] for i, quotient in enumerate(quotients(row)) if not quotient and i not in told]
+        others = [name for index, name in measured(row).items() if index not in columns.values()]
         is_wide = first or "shape" in columns or have_units(others, tuple(PER_SECOND))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)
@@ -231,9 +230,9 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
     """Return the heading of a table whose further columns are configurations, or quotients, left out."""
     configs = {
-        index: read_heading(row[index], tuple(PER_SECOND)).name
-        for index, quotient in enumerate(quotients(row))
-        if not quotient and index not in columns.values()
+        index: read_heading(name, tuple(PER_SECOND)).name
+        for index, name in measured(row).items()
+        if index not in columns.values()
     }
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
