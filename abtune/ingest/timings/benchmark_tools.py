@@ -90,7 +90,6 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """
     timings: dict[tuple[str, str], list[float]] = {}  # by name and package
     first: dict[tuple[str, str], tuple[int, Mapping[str, str]]] = {}  # line and what stands above it
-    failed: set[tuple[str, str]] = set()
     above: dict[str, str] = {}
     runs: Counter[str] = Counter()
     begun: re.Match[str] | None = None
@@ -104,9 +103,8 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         begun = _GO_BEGUN.match(line) or (None if line.startswith("Benchmark") else begun)
         if match := _GO_FAILED.search(line) or (begun if line.startswith("FAIL\t") else None):
             key = match[1], above.get("pkg", "")
-            failed.add(key)
             first.setdefault(key, (number, {**above}))
-            timings.setdefault(key, [])
+            timings.setdefault(key, []).append(math.nan)
         if not _GO_LINE.match(line):
             continue
         name, _, *measured = line.split()
@@ -129,7 +127,7 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         if packages[name] > 1:
             label = f"{package} {label}"
         where = f"line {first[name, package][0]}"
-        cell = repeated(where, label, times, some_failed=(name, package) in failed)
+        cell = repeated(where, label, times)
         yield replace(cell, note=note) if again > 1 and not cell.note else cell
 
 

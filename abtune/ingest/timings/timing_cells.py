@@ -59,10 +59,12 @@ class Reading:
     unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
 
 
-def repeated(where: str, name: str, times: Sequence[float], *, some_failed: bool) -> FileCell:
-    """Return the cell of a benchmark by the times of its repetitions; without any time it has failed."""
-    note = f"some repetitions of {name} failed; its other times are counted" if some_failed and times else ""
-    return FileCell(where=where, name=name, rounds=(tuple(times),) if times else (), note=note)
+def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:
+    """Return the cell of a benchmark by the times of its repetitions, NaN of those that failed."""
+    known = tuple(time for time in times if not math.isnan(time))
+    some_failed = 0 < len(known) < len(times)
+    note = f"some repetitions of {name} failed; its other times are counted" if some_failed else ""
+    return FileCell(where=where, name=name, rounds=(known,) if known else (), note=note)
 
 
 def named_cells(cells: Iterable[FileCell], text: str) -> Iterator[FileCell]:

@@ -133,7 +133,6 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
     timings: dict[str, list[float]] = {}
     first: dict[str, str] = {}
     labels: dict[str, tuple[Any, str]] = {}  # each with its place
-    failed: set[str] = set()
     skipped: Counter[str] = Counter()
     numbered: Counter[tuple[str, int]] = Counter()
     computed = _computed(entries)
@@ -148,7 +147,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         first.setdefault(name, where)
         times = timings.setdefault(name, [])
         if entry.get("error_occurred"):
-            failed.add(name)
+            times.append(math.nan)
             continue
         unit, known = entry.get("time_unit"), list(PER_SECOND)
         if unit not in known:
@@ -170,7 +169,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         some = f"{count(number, 'repetition')} of {name} {'was' if number == 1 else 'were'} skipped"
         notes.append(some if name in timings else f"{name} was skipped, and is left out")
     for name, times in timings.items():
-        yield repeated(first[name], name, times, some_failed=name in failed)
+        yield repeated(first[name], name, times)
 
 
 def _computed(entries: _Entries) -> list[bool]:
