@@ -62,12 +62,12 @@ def _files_of(path: Path) -> list[Path]:
     return [path / WORKLOADS, path / RECORDS]
 
 
-def _searches(texts: Mapping[Path, str]) -> list[Search]:
+def _searches(_: Path, texts: Mapping[Path, str]) -> list[Search]:
     (workloads_file, workloads_text), (records_file, records_text) = texts.items()
-    with naming(workloads_file.name):
+    with naming(workloads_file):
         workloads = _read_workloads(workloads_text)
     by_workload: dict[int, list[_Record]] = {}
-    with naming(records_file.name):
+    with naming(records_file):
         for number, record in enumerate(_read_records(records_text), start=1):
             if not 0 <= record.workload < len(workloads):
                 has = f"but {WORKLOADS} has {len(workloads)}; the files are not of one run"

@@ -202,12 +202,13 @@ def _files_of(path: Path) -> list[Path]:
     return files
 
 
-def _searches(logs: Mapping[Path, str]) -> list[Search]:
+def _searches(path: Path, logs: Mapping[Path, str]) -> list[Search]:
     tasks = read_tasks(logs).values()
-    if not tasks:
-        raise DatasetError("no table of tasks and no trial in it")
-    for task in tasks:
-        _check_task(task)
+    with naming(path):
+        if not tasks:
+            raise DatasetError("no table of tasks and no trial in it")
+        for task in tasks:
+            _check_task(task)
     return [Search(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks]
 
 

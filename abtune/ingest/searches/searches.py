@@ -52,15 +52,16 @@ def fastest(trials: Sequence[Trial]) -> float:
 
 def search_reader(
     title: str,
-    read_searches: Callable[[Mapping[Path, str]], Sequence[Search]],
+    read_searches: Callable[[Path, Mapping[Path, str]], Sequence[Search]],
     *,
     files_of: Callable[[Path], Sequence[Path]] = lambda path: [path],
     seed_unit: str = "file",
 ) -> Callable[[Sequence[Source], Values], Imported]:
     """Return an importer's function.
 
-    ``files_of`` returns which files of a path hold a run, and ``read_searches`` the searches in their texts,
-    whose labels may be empty. A ``seed_unit`` holds one run.
+    ``files_of`` returns which files of a path hold a run. ``read_searches`` takes the path and their texts.
+    It returns the searches, whose labels may be empty, and names the file in its errors. A ``seed_unit``
+    holds one run.
     """
 
     def read(sources: Sequence[Source], values: Values) -> Imported:
@@ -69,8 +70,7 @@ def search_reader(
         for source in sources:
             texts = {file: read_text(file) for file in files_of(source.path)}
             check_new("\n".join(texts.values()), source.path, seen)
-            with naming(source.path):
-                runs[source] = read_searches(texts)
+            runs[source] = read_searches(source.path, texts)
         return _import(runs, title, seed_unit, values.get("shape", ""))
 
     return read

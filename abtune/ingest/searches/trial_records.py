@@ -6,7 +6,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Importer, Inputs, Option
 from abtune.ingest.searches.searches import Search, Trial, search_reader
-from abtune.ingest.texts import json_lines, parse_json, well_formed
+from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
 
@@ -46,9 +46,18 @@ _TVM_STATUS = (
 )
 
 
-def _kernel_tuner(texts: Mapping[Path, str]) -> list[Search]:
+def _of_one_file(
+    read_searches: Callable[[str], list[Search]],
+) -> Callable[[Path, Mapping[Path, str]], list[Search]]:
+    def read(path: Path, texts: Mapping[Path, str]) -> list[Search]:
+        with naming(path):
+            return read_searches(texts[path])
+
+    return read
+
+
+def _kernel_tuner(text: str) -> list[Search]:
     """Return the one search of a T4 file, which does not name what was tuned."""
-    (text,) = texts.values()
     match parse_json(text):
         case {"results": [_, *_] as results, "schema_version": str()} as document:
             metadata = document.get("metadata")
@@ -85,8 +94,7 @@ class _Record:
     finished: float  # when, in seconds
 
 
-def _tvm_records(texts: Mapping[Path, str]) -> list[Search]:
-    (text,) = texts.values()
+def _tvm_records(text: str) -> list[Search]:
     tasks: dict[str, list[_Record]] = {}
     for number, line in json_lines(text):
         record = _tvm_record(line, number)
@@ -173,7 +181,7 @@ KERNEL_TUNER = Importer(
     recognises=lambda _, text: bool(
         _T4.match(text) or (_T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text)
     ),
-    read=search_reader("Kernel Tuner", _kernel_tuner),
+    read=search_reader("Kernel Tuner", _of_one_file(_kernel_tuner)),
     inputs=Inputs.RUNS,
     run_is="A T4 file",
     options=(Option(name="shape", metavar="LABEL", help="Label of what was tuned."),),
@@ -190,7 +198,7 @@ TVM_RECORDS = Importer(
     --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.
     """,
     recognises=lambda _, text: _TVM.match(text) is not None,
-    read=search_reader("AutoTVM or Ansor", _tvm_records),
+    read=search_reader("AutoTVM or Ansor", _of_one_file(_tvm_records)),
     inputs=Inputs.RUNS,
     run_is="A file of records",
     options=(Option(name="shape", metavar="LABEL", help="Label of the only task."),),
