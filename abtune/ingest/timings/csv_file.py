@@ -46,6 +46,9 @@ _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
 # The same, but only in lines of one shape.
 _WRITE_SIZE = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
+_NO_TIMINGS = "has a heading and no timings"
+# The fields that differ from line to line.
+_EACH = {"time", "repeat"}
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
@@ -82,6 +85,7 @@ class _Table:
     cells: dict[_Key, _Cell] = field(default_factory=dict)
     places: dict[Sequence[object], _Place] = field(default_factory=dict)  # by what lines say
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
+    summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
     differ: set[int] = field(default_factory=set)  # left-out columns in which lines of one cell differ
@@ -96,7 +100,7 @@ class _Table:
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: _LEAVE_EMPTY for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
-        self.telling = [index for name, index in self.columns.items() if name not in {"time", "repeat"}]
+        self.telling = [index for name, index in self.columns.items() if name not in _EACH]
         self.telling += self.fixed
 
 
@@ -105,26 +109,24 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
     rows = csv_rows(text)
     _, heading = next(rows, (0, []))
     if not heading:
-        raise DatasetError("has no heading and no timings")
+        raise DatasetError(_NO_TIMINGS)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
     if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
-    summaries: dict[int, str] = {}
     for line, row in rows:
         labels = [row[index] for index in summing if index < len(row)]
         if any(map(is_summary, labels)):
-            summaries[line] = next(filter(is_summary, labels))
+            table.summaries[line] = next(filter(is_summary, labels))
             continue
         try:  # which costs less than naming(), a million times
             _read_row(row, table, line, each_a_seed=each_a_seed)
         except DatasetError as error:
             raise DatasetError(f"line {line}: {error}") from None
-    about = tuple(about_summaries(summaries))
     if not table.cells:
-        raise DatasetError(*about or ("has a heading and no timings",))
+        raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
     cells = (
         FileCell(
             where=f"line {cell.line}",
@@ -141,7 +143,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
     return Reading(
         cells=tuple(cells),
         each_a_process=each_a_process,
-        notes=(*about, *_notes(table, counted="seed" if each_a_seed else "repeat"), *cut),
+        notes=(*_notes(table, counted="seed" if each_a_seed else "repeat"), *cut),
         unused=tuple(table.names[index] for index in table.unused),
     )
 
@@ -161,6 +163,7 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     runs = [name for name in unused.values() if name.casefold() in _RUNS]
     if "seed" not in table.columns and runs and counted != "seed":
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
+    yield from about_summaries(table.summaries)
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed:
@@ -271,9 +274,9 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
     told = [row[index] for index in table.telling]
     for index in timed if table.configs else table.units:
         key = (index, bool(timed), *told)
-        place = table.places.get(key)
-        if place is None:
-            place = table.places[key] = _read_place(row, index, table, line, is_timed=bool(timed))
+        if key not in table.places:
+            table.places[key] = _read_place(row, index, table, line, is_timed=bool(timed))
+        place = table.places[key]
         if timed:
             _add_time(row, index, place, table, line)
         elif each_a_seed:  # NaN is a run that failed
@@ -282,7 +285,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
 
 def _read_place(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Place:
     """Return where the time in a column belongs, by the other columns; without a time it needs no unit."""
-    values = {name: row[column] for name, column in table.columns.items() if name != "time"}
+    values = {name: row[column] for name, column in table.columns.items() if name not in _EACH}
     for name, value in values.items():
         column = f"column {table.names[table.columns[name]]}"
         if not value and (is_timed or name != "unit"):
@@ -312,9 +315,11 @@ def _add_time(row: Sequence[str], index: int, place: _Place, table: _Table, line
     cell, empty = place.cell, "if that run failed, leave the cell empty"
     seconds = to_seconds(row[index], place.unit, f"column {table.names[index]}", empty)
     if "repeat" in table.columns:
-        first = cell.numbered.setdefault((place.round, row[table.columns["repeat"]]), line)
-        if first != line:
-            raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
+        repeat = row[table.columns["repeat"]]
+        first = cell.numbered.setdefault((place.round, repeat), line)
+        if first != line or not repeat:
+            same = f"the same cell, round and repeat as in line {first}; keep one"
+            raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
     cell.rounds.setdefault(place.round, []).append(seconds)
     if table.unused:
         beside = [row[column] for column in table.unused]

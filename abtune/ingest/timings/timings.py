@@ -261,7 +261,7 @@ _STATISTICS: Mapping[str, Callable[[tuple[float, ...]], float]] = {
 
 def has_results(text: str) -> bool:
     """Return whether a text holds a printed result."""
-    return bool(_RESULT.search(text)) or _SUMMARY in text
+    return ("Result(" in text and _RESULT.search(text) is not None) or _SUMMARY in text
 
 
 def read_printed(text: str) -> Reading:
