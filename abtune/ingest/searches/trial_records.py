@@ -6,7 +6,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,25 +46,16 @@ _TVM_STATUS = (
 )
 
 
-def _of_one_file(
-    read_searches: Callable[[str], list[Search]],
-) -> Callable[[Path, Mapping[Path, str]], list[Search]]:
-    def read(path: Path, texts: Mapping[Path, str]) -> list[Search]:
-        with naming(path):
-            return read_searches(texts[path])
-
-    return read
-
-
-def _kernel_tuner(text: str) -> list[Search]:
+def _kernel_tuner(path: Path, texts: Mapping[Path, str]) -> list[Search]:
     """Return the one search of a T4 file, which does not name what was tuned."""
-    match parse_json(text):
-        case {"results": [_, *_] as results, "schema_version": str()} as document:
-            metadata = document.get("metadata")
-            unit = metadata.get("timeunit") if isinstance(metadata, dict) else ""
-            trials = [_t4_trial(result, f"results[{i}]", unit) for i, result in enumerate(results)]
-            return [Search(label="", trials=trials)]
-    raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
+    with naming(path):
+        match parse_json(texts[path]):
+            case {"results": [_, *_] as results, "schema_version": str()} as document:
+                metadata = document.get("metadata")
+                unit = metadata.get("timeunit") if isinstance(metadata, dict) else ""
+                trials = [_t4_trial(result, f"results[{i}]", unit) for i, result in enumerate(results)]
+                return [Search(label="", trials=trials)]
+        raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
 def _t4_trial(result: Any, where: str, timeunit: Any) -> Trial:
@@ -94,13 +85,14 @@ class _Record:
     finished: float  # when, in seconds
 
 
-def _tvm_records(text: str) -> list[Search]:
+def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[Search]:
     tasks: dict[str, list[_Record]] = {}
-    for number, line in json_lines(text):
-        record = _tvm_record(line, number)
-        tasks.setdefault(record.task, []).append(record)
-    for records in tasks.values():
-        _check_one_search(records)
+    with naming(path):
+        for number, line in json_lines(texts[path]):
+            record = _tvm_record(line, number)
+            tasks.setdefault(record.task, []).append(record)
+        for records in tasks.values():
+            _check_one_search(records)
     return [
         Search(label=task, trials=[record.trial for record in records], targets=[records[0].target])
         for task, records in tasks.items()
@@ -181,7 +173,7 @@ KERNEL_TUNER = Importer(
     recognises=lambda _, text: bool(
         _T4.match(text) or (_T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text)
     ),
-    read=search_reader("Kernel Tuner", _of_one_file(_kernel_tuner)),
+    read=search_reader("Kernel Tuner", _kernel_tuner),
     inputs=Inputs.RUNS,
     run_is="A T4 file",
     options=(Option(name="shape", metavar="LABEL", help="Label of what was tuned."),),
@@ -198,7 +190,7 @@ TVM_RECORDS = Importer(
     --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.
     """,
     recognises=lambda _, text: _TVM.match(text) is not None,
-    read=search_reader("AutoTVM or Ansor", _of_one_file(_tvm_records)),
+    read=search_reader("AutoTVM or Ansor", _tvm_records),
     inputs=Inputs.RUNS,
     run_is="A file of records",
     options=(Option(name="shape", metavar="LABEL", help="Label of the only task."),),

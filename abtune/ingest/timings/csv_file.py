@@ -63,7 +63,7 @@ class _Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Target:
     """Where a time belongs. Many lines say the same beside their times, and that is read once."""
 
     cell: _Cell
@@ -83,7 +83,7 @@ class _Table:
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[_Key, _Cell] = field(default_factory=dict)
-    places: dict[Sequence[object], _Place] = field(default_factory=dict)  # by what lines say
+    targets: dict[Sequence[object], _Target] = field(default_factory=dict)  # by what lines say
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
     summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
@@ -274,16 +274,16 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
     told = [row[index] for index in table.telling]
     for index in timed if table.configs else table.units:
         key = (index, bool(timed), *told)
-        if key not in table.places:
-            table.places[key] = _read_place(row, index, table, line, is_timed=bool(timed))
-        place = table.places[key]
+        if key not in table.targets:
+            table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
+        target = table.targets[key]
         if timed:
-            _add_time(row, index, place, table, line)
+            _add_time(row, index, target, table, line)
         elif each_a_seed:  # NaN is a run that failed
-            place.cell.rounds.setdefault("", []).append(math.nan)
+            target.cell.rounds.setdefault("", []).append(math.nan)
 
 
-def _read_place(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Place:
+def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Target:
     """Return where the time in a column belongs, by the other columns; without a time it needs no unit."""
     values = {name: row[column] for name, column in table.columns.items() if name not in _EACH}
     for name, value in values.items():
@@ -308,19 +308,19 @@ def _read_place(row: Sequence[str], index: int, table: _Table, line: int, *, is_
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
     cell = table.cells.setdefault(key, _Cell(line=line))
-    return _Place(cell=cell, round=_number_label(values.get("round", "")), unit=unit)
+    return _Target(cell=cell, round=_number_label(values.get("round", "")), unit=unit)
 
 
-def _add_time(row: Sequence[str], index: int, place: _Place, table: _Table, line: int) -> None:
-    cell, empty = place.cell, "if that run failed, leave the cell empty"
-    seconds = to_seconds(row[index], place.unit, f"column {table.names[index]}", empty)
+def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
+    cell, empty = target.cell, "if that run failed, leave the cell empty"
+    seconds = to_seconds(row[index], target.unit, f"column {table.names[index]}", empty)
     if "repeat" in table.columns:
         repeat = row[table.columns["repeat"]]
-        first = cell.numbered.setdefault((place.round, repeat), line)
+        first = cell.numbered.setdefault((target.round, repeat), line)
         if first != line or not repeat:
             same = f"the same cell, round and repeat as in line {first}; keep one"
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
-    cell.rounds.setdefault(place.round, []).append(seconds)
+    cell.rounds.setdefault(target.round, []).append(seconds)
     if table.unused:
         beside = [row[column] for column in table.unused]
         cell.beside = cell.beside or beside
