@@ -125,6 +125,13 @@ def test_a_second_search_in_a_file_is_refused(tmp_path: Path, text: str, line: s
         read(f"a={tmp_path / 'f'}")
 
 
+def test_comments_alone_are_no_search(tmp_path: Path) -> None:
+    """A file of comments has no trial, and is refused in one line."""
+    (tmp_path / "f").write_text("# only a comment\n", encoding="utf-8")
+    with pytest.raises(AbtuneError, match="has no trial; give the file of a search"):
+        read(f"a={tmp_path / 'f'}")
+
+
 def test_a_task_of_a_file_has_one_target(tmp_path: Path) -> None:
     """Records of two targets in a file are two searches; those of two files are said."""
     llvm, cuda = autotvm(0, 1), autotvm(2, 3).replace("llvm", "cuda")

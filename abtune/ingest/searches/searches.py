@@ -121,6 +121,8 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
 def _labels(searches: Sequence[Search], told: str) -> list[str]:
     """Return the labels of a run's searches; one that is told has to fit what was tuned."""
     labels = [search.label for search in searches]
+    if not labels:
+        raise DatasetError("has no trial; give the file of a search")
     if told and len(labels) > 1:
         raise DatasetError(f"has {len(labels)} tasks ({', '.join(labels)}); a label can name only one")
     if not told and "" in labels:
