@@ -81,6 +81,7 @@ class _Table:
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
+    sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[_Key, _Cell] = field(default_factory=dict)
     targets: dict[Sequence[object], _Target] = field(default_factory=dict)  # by what lines say
@@ -95,8 +96,9 @@ class _Table:
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(names.values())
+        self.sized = {index for index, name in names.items() if name in sized}
         self.fixed = {
-            **{index: _WRITE_SIZE for index, name in names.items() if name in sized},
+            **dict.fromkeys(self.sized, _WRITE_SIZE),
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: _LEAVE_EMPTY for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
@@ -297,7 +299,7 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
         remedy = "number the runs of a cell 0, 1, 2 and so on"
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits; {remedy}")
     for fixed, remedy in table.fixed.items() if is_timed else ():
-        of_shape = values.get("shape", "") if remedy is _WRITE_SIZE else ""
+        of_shape = values.get("shape", "") if fixed in table.sized else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
         if row[fixed] != above:
             says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
