@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import entry_points
@@ -167,6 +168,8 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
     """Import ``module:attribute``; ``here`` says whether the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
     absent = object()
+    if module_name[:1] in ("", ".") or "/" in module_name:
+        raise InputError(f"cannot import {reference!r}: write mine:wide for `wide` in mine.py of this folder")
     try:
         with _working_directory_first() if here else contextlib.nullcontext():
             module = importlib.import_module(module_name)
@@ -177,10 +180,18 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
     except BaseException as error:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}") from error
+        raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}{_line_of(error)}") from error
     if value is absent:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
     return value
+
+
+def _line_of(error: BaseException) -> str:
+    """Return the line at which importing a module failed; a syntax error says it itself."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name == "<module>"]
+    if not lines or isinstance(error, SyntaxError):
+        return ""
+    return f" ({Path(lines[-1].filename).name}, line {lines[-1].lineno})"
 
 
 @contextlib.contextmanager

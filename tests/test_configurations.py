@@ -145,7 +145,8 @@ def test_own_configurations_are_found(own: None) -> None:
         ("leaving_configs:X", "cannot import 'leaving_configs:X': SystemExit: 3"),
         ("final_configs:X", "cannot import 'final_configs:X': GeneratorExit: 3"),
         ("refusing_configs:X", "cannot import 'refusing_configs:X': ValueError: no X"),
-        (":X", "cannot import ':X'"),
+        (":X", "cannot import ':X': write mine:wide"),
+        ("../own_configs:X", "cannot import '../own_configs:X': write mine:wide"),
         ("own_configs:", "module 'own_configs' has no attribute ''"),
         ("..:X", "cannot import '..:X'"),
         (".own_configs:MINE", "cannot import '.own_configs:MINE'"),
@@ -157,6 +158,14 @@ def test_names_that_name_nothing_are_refused(own: None, name: str, said: str) ->
         find_configuration(name)
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["Configuration(name='')", "import absent_module"])
+def test_a_module_that_fails_is_named_with_its_line(empty_folder: Path, text: str) -> None:
+    """The line of one's own module that failed is said, also where it failed within abtune."""
+    Path("third_line.py").write_text(f"from abtune.configurations import Configuration\n\n{text}\n")
+    with pytest.raises(InputError, match=r"\(third_line\.py, line 3\)$"):
+        find_configuration("third_line:X")
 
 
 def test_any_attribute_can_be_imported(own: None) -> None:
