@@ -21,6 +21,7 @@ import click
 from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, CONFIG_FILE, defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
+from abtune.files import NO_ROOM
 from abtune.lazy import load
 from abtune.version import __version__
 
@@ -141,7 +142,7 @@ def _system_error(error: OSError) -> int:
     """Say in a line what the system refused, if the user can mend it; raise the error again if not."""
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
-    if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+    if error.errno not in {errno.EPIPE, errno.EIO, *NO_ROOM}:
         raise error
     abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is
     if error.errno == errno.EPIPE:

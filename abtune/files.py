@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import secrets
@@ -17,6 +18,8 @@ from abtune.errors import InputError, StoreError
 from abtune.text import shortened, to_number
 
 LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
+# Files end short where a disk, a quota or a limit on the size of files is reached.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What ends a program as Ctrl-C does; Windows has no SIGHUP.
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # How netCDF files begin: HDF5, and the three classic formats.

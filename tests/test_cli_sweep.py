@@ -115,9 +115,7 @@ def test_a_busy_machine_is_said(
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     text = " ".join(run(*QUICK, "--cores", "2", "--dry-run").out.split())
-    wanted = (
-        "6.0 processes wanted these 2 cores; searches give way to them; timings of this CPU will be noisy"
-    )
+    wanted = "6.0 processes wanted 2 cores; searches give way to them; timings of this CPU will be noisy"
     assert (text.count("busy in the last minute"), text.count(wanted)) == (said, said)
 
 

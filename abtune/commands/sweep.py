@@ -230,7 +230,7 @@ def plan_words(
         "partner, which is the search of the same seed",
         "dropped": f"{count(len(dropped), 'shape')}: {', '.join(dropped)}",
         "cost": f"about {cost_time} ({basis})",
-        "busy": f"in the last minute {workplace.load:.1f} processes wanted these "
+        "busy": f"in the last minute {workplace.load:.1f} processes wanted "
         f"{count(workplace.cores, 'core')}; searches give way to them{noisy}",
     }
     said = {"share": settings.is_shared, "dropped": bool(dropped), "busy": workplace.is_busy}

@@ -22,12 +22,13 @@ import numpy as np
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.files import replacing
+from abtune.files import NO_ROOM, replacing
 from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.text import listed, shortened
 
-# Files end short where a disk, a quota or a limit on the size of files is reached.
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# What stands where a file or folder of a sweep has to be.
+_IN_THE_WAY = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR)
+_REMEDIES = {**dict.fromkeys(NO_ROOM, "make room"), **dict.fromkeys(_IN_THE_WAY, "move it away")}
 _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
@@ -76,9 +77,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        mended = "make room and" if error.errno in _NO_ROOM else "give another --out, or"
-        remedy = f"{mended} give the same command again"
-        raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None
+        remedy = _REMEDIES.get(error.errno or 0, "give another --out, or mend this")
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}; {remedy} and give the same command again"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -124,9 +124,9 @@ class Store:
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
         """Hold the lock of the store while a sweep runs, after checking that the sweep may run."""
         self.check(plan)
-        with writing(self.folder):
-            for name in ("runs", "searches", "rounds"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for folder in (self.folder, *(self.folder / name for name in ("runs", "searches", "rounds"))):
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder, self.dataset):
             of_dataset = self._place.parent.glob(f".{glob.escape(self._place.name)}.*.tmp")
             for fragment in (*of_dataset, *self.folder.rglob(".*.tmp")):

@@ -177,6 +177,17 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
     assert kept.records()[0].failure == ""
 
 
+@pytest.mark.parametrize("name", ["runs", "rounds"])
+def test_a_file_in_place_of_a_folder_is_named(store: Store, plan: Plan, name: str) -> None:
+    """What is in the way is named, with what to do about it."""
+    store.folder.mkdir()
+    (in_the_way := store.folder / name).touch()
+    with pytest.raises(StoreError) as caught:
+        store.opened(plan, ABOUT).__enter__()
+    reason = f"{os.strerror(errno.EEXIST)}; move it away and give the same command again"
+    assert str(caught.value) == f"cannot write {in_the_way}: {reason}"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
