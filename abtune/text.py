@@ -193,7 +193,8 @@ def import_command(
 ) -> str:
     """Return the command that imports a file, or those below a folder, maybe as runs; for a shell."""
     files = f"{'--run NAME=' * run}{shell_path(f'{path}{below}')}"
-    dataset = shell_path((path.stem.strip(".") or "imported") + ".nc")
+    stem = path.stem.strip(".") if path.suffix != ".nc" else ""  # not the name of what is read
+    dataset = shell_path((stem or "imported") + ".nc")
     return " ".join(filter(None, ("abtune import", importer, files, options, f"--out {dataset}")))
 
 

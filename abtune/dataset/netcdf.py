@@ -80,7 +80,9 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     except PermissionError:
         raise DatasetError(f"{path}: no permission to read it") from None
     except _UNREADABLE as error:
-        raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)})") from None
+        runs = path.with_name(f"{path.name}.runs")  # the files of its sweep
+        remedy = f"; its abtune sweep, given again, makes it anew from {runs}" if runs.is_dir() else ""
+        raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)}){remedy}") from None
     if dataset is None:
         size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
         most = f"and the most is {limit:g} GiB; set {LIMIT_VARIABLE} to read it"

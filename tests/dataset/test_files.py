@@ -172,11 +172,23 @@ def test_names_that_no_file_has_are_refused(name: str) -> None:
         abtune.open_dataset(name)
 
 
+def test_the_command_for_a_folder_writes_elsewhere(empty_folder: Path) -> None:
+    """A folder whose name is that of a dataset is not imported into itself."""
+    Path("abtune.nc").mkdir()
+    with pytest.raises(DatasetError, match=r"abtune import --run NAME=abtune\.nc --out imported\.nc$"):
+        abtune.open_dataset("abtune.nc")
+
+
 @pytest.mark.parametrize("size", [0, 4, 600, 5000, -1])
 def test_truncated_files_are_refused(size: int) -> None:
-    """A file that was cut off, wherever, is called damaged."""
+    """A file that was cut off, wherever, is called damaged; beside the files of its sweep, it comes back."""
     Path("cut.nc").write_bytes(bundled_path("tvm14009-rtx3080").read_bytes()[:size])
-    with pytest.raises(DatasetError, match=r"cut\.nc: not a netCDF file, or damaged"):
+    with pytest.raises(DatasetError, match=r"cut\.nc: not a netCDF file, or damaged \([^()]*\)$"):
+        abtune.open_dataset("cut.nc")
+    Path("cut.nc.runs").mkdir()
+    with pytest.raises(
+        DatasetError, match=r"; its abtune sweep, given again, makes it anew from cut\.nc\.runs"
+    ):
         abtune.open_dataset("cut.nc")
 
 
