@@ -216,18 +216,18 @@ def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of the system")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_disk_that_fills_up_is_one_line(sweep: str, unbuffered: str) -> None:
+@pytest.mark.parametrize(("words", "unbuffered"), [("", ""), ("", "1"), ("--help", "")])
+def test_a_disk_that_fills_up_is_one_line(sweep: str, words: str, unbuffered: str) -> None:
     """Half a report is no success, also where PYTHONUNBUFFERED makes Python overlook what did not fit."""
     script = (
         "import resource, sys\n"
         "from abtune.cli import main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
-        "sys.exit(main(['analyze']))\n"
+        "sys.exit(main(['analyze', *sys.argv[1:]]))\n"
     )
     with Path("report.txt").open("w") as report:
         done = subprocess.run(
-            [sys.executable, "-c", script],
+            [sys.executable, "-c", script, *words.split()],
             stdout=report,
             stderr=subprocess.PIPE,
             text=True,
@@ -644,3 +644,9 @@ def test_a_subset_says_so_in_its_sentence(run: Run) -> None:
 def test_explain_takes_kinds(run: Run) -> None:
     """A kind names its shapes."""
     assert run("analyze", "h200-pilot", "--explain", "conv2d*").out.startswith("N=1_H=14_W=14_C=1024")
+
+
+def test_a_table_of_single_runs_says_what_to_do(run: Run) -> None:
+    """Whoever gets no verdict reads how many runs give one."""
+    text = " ".join(run("analyze", PUBLISHED).out.split())
+    assert "One run per configuration supports no verdict. • Make ten runs of each configuration." in text

@@ -49,6 +49,7 @@ _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
 _TIMED_ONCE = "Each seed was timed once, so the noise of measuring is unknown."
+_TAKE_TEN = "Make ten runs of each configuration. A run is a search, a process or a build of its own."
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
@@ -119,7 +120,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in rows) == 1
-        return [ONE_PAIR if settings.paired else ONE_RUN] if single else []
+        return ([ONE_PAIR] if settings.paired else [ONE_RUN, _TAKE_TEN]) if single else []
     fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
     return [
         *_about_units(judged),
