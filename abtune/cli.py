@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, CONFIG_FILE, defaults_of
+from abtune.commands.common.options import WholeSummaries
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.files import NO_ROOM
@@ -45,7 +46,7 @@ COMMANDS: Mapping[str, str] = {
 OK, BAD_INPUT, DEFECT, INTERRUPTED = 0, 2, 70, 130
 
 
-class LazyGroup(click.Group):
+class LazyGroup(WholeSummaries):
     """A group whose commands are imported by name when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)

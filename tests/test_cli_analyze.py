@@ -557,6 +557,16 @@ def test_every_command_has_help(run: Run, command: list[str]) -> None:
     assert outcome.out.startswith("Usage: abtune")
 
 
+@pytest.mark.parametrize("command", [[], ["import"]])
+def test_help_cuts_no_summary(run: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A narrow terminal has the same words about each command as a wide one."""
+    texts = []
+    for columns in ("60", "100"):
+        monkeypatch.setenv("COLUMNS", columns)
+        texts.append(run(*command, "--help").out.partition("Examples:")[0].split())
+    assert texts[0] == texts[1]
+
+
 def test_without_a_command_there_is_help(run: Run) -> None:
     """The bare name prints the help, with every command."""
     outcome = run()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import dataset_names, open_several
+from abtune.commands.common.options import WholeSummaries, dataset_names, open_several
 from abtune.commands.common.output import emit, output_options, save_new
 from abtune.errors import InputError
 from abtune.files import same_file
@@ -82,7 +82,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
 _FOUND = "abtune.found"
 
 
-class _Importers(click.Group):
+class _Importers(WholeSummaries):
     """A group whose subcommands are the importers; without the name of one, it is found by content."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)

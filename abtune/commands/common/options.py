@@ -31,6 +31,22 @@ def together(*options: Option) -> Option:
     return lambda command: functools.reduce(lambda added, option: option(added), reversed(options), command)
 
 
+class WholeSummaries(click.Group):
+    """A group whose help has the whole summary of each command; click cuts those that need two lines."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their summaries."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, command.get_short_help_str(limit=1000))
+                    for name, command in commands.items()
+                    if command
+                ]
+            )
+
+
 class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from click 8.2 on
     """A choice among the names of a registry, which is read when an option is parsed."""
 
