@@ -46,7 +46,7 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     samples, estimand = two_sample(*sides), settings.estimand
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level)
-    # Medians have no Welch interval to be held against theirs.
+    # There is no Welch interval of medians to compare with.
     closed = interval
     if estimand is not Estimand.MEDIAN:
         closed = welch(samples, level=settings.level).widened(samples.rounding)
@@ -80,8 +80,8 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
 
 
 def resolution(settings: Settings, shapes: int) -> float:
-    """Return what the smallest p-value of the seeds has to reach for the correction to be passed."""
-    # Only a share of splits has a smallest value; any other p can be as small as asked for.
+    """Return the p-value that the seeds must be able to reach, so that a shape can pass the correction."""
+    # A permutation test has a smallest p-value, a share of its splits. Other tests have none.
     if not settings.difference_test.counts_splits:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
@@ -99,18 +99,17 @@ def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
 
 
 def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:
-    """Return the boosts that this design detects, and the fewest seeds with which any can be.
+    """Return the boosts that this design detects with 80 % power, and the fewest seeds that detect any.
 
-    The boosts are detected with 80 % power, correction included; infinite if none can be, NaN if unknown or
-    if one can be only because other shapes differ.
-    With fewer seeds per configuration no p-value passes the correction by itself. The noise is that of
-    :func:`lent_noise`.
+    The power includes the correction. A boost is infinite if the shape can show none. It is NaN if it is
+    unknown, or if the shape can show one only because other shapes differ. With fewer seeds per
+    configuration, no p-value passes the correction by itself. The noise is that of :func:`planning_noise`.
     """
-    first, second = map(lent_noise, what_varies(*sides))
+    first, second = map(planning_noise, what_varies(*sides))
     requirement, n = _requirement(settings, tests.count), (sides[0].n, sides[1].n)
     detectable = detectable_boost(n, (first, second), requirement)
     fewest = fewest_seeds(smallest=resolution(settings, tests.count), paired=settings.paired)
-    if settings.estimand.searches > 1:  # the plans are those of a t-test, which finds more
+    if settings.estimand.searches > 1:  # the plan is for a t-test, which has more power
         detectable = np.full_like(detectable, np.nan)
     later = _pass_later(np.isinf(detectable), n, settings, tests)
     return np.where(later, np.nan, detectable), max(fewest, settings.estimand.fewest_seeds)
@@ -122,10 +121,10 @@ def _pass_later(
     """Return which shapes could pass a later step of the correction, given the p-values of the others."""
     passing = np.zeros(len(hopeless), dtype=bool)
     left = np.count_nonzero(tests.p_adjusted > settings.alpha)
-    # Of a step-up procedure the report says what passes by itself.
+    # For a step-up procedure the report asks only which p-values pass by themselves.
     for index in [] if settings.procedure.step_up else np.flatnonzero(hopeless).tolist():
         least = smallest_p(int(n[0][index]), int(n[1][index]), paired=settings.paired)
-        if least * left <= settings.alpha:  # few shapes take the exact answer
+        if least * left <= settings.alpha:  # the exact answer is slow, and few shapes need it
             p = tests.p.copy()
             p[index] = least
             passing[index] = settings.procedure.adjust(p)[index] <= settings.alpha
@@ -134,11 +133,11 @@ def _pass_later(
 
 def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tests: int) -> Integers:
     """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
-    first, second = map(lent_noise, what_varies(*sides))
+    first, second = map(planning_noise, what_varies(*sides))
     return seeds_needed(boost, (first, second), _requirement(settings, tests))
 
 
-def lent_noise(side: Samples) -> Floats:
+def planning_noise(side: Samples) -> Floats:
     """Return each shape's noise for planning: moderated over shapes, and no less than the timing noise."""
     variance, _ = moderate(floored(side.noise**2, side.floor), side.n - 1)
     return np.sqrt(variance)
@@ -181,9 +180,9 @@ def needs_resamples(settings: Settings) -> bool:
 def _with_resamples(
     tests: Tests, one_sided: OneSided, directions: tuple[bool, bool], settings: Settings
 ) -> Tests:
-    """Return the tests with p of bootstrap-t, which has to confirm equivalences, and some differences.
+    """Return the tests with p-values of bootstrap-t, which has to confirm equivalences and some differences.
 
-    These are in the directions, faster and slower, that skewness makes look certain.
+    ``directions`` says whether skewness makes *faster*, and *slower*, look too certain.
     """
     faster, slower = directions
     difference = one_sided.estimate.difference
@@ -216,7 +215,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     p_welch = of_all(difference_p(estimate, split_share(samples)))
     p_welch_adjusted = correction.adjust(p_welch)
     if correction.joint is not None:
-        # Without noise it is the share of a split, and a joint correction counts splits once for all shapes.
+        # Without noise, p is the share of one split. A joint correction counts it once for all shapes.
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding

@@ -35,15 +35,16 @@ _Attrs: TypeAlias = Mapping[str, Any]
 _SAME = ("schema_version", "latency_source", "looks")
 # Two sweeps make different draws, whatever number their seeds began with.
 _MAY_DIFFER = {"rng_seed"}
-# How winners are timed after the search: their own timings go if all are timed again.
+# Settings of the timing after the search. They may differ if all winners are timed again.
 _OF_TIMINGS = {"rounds", "repeats", "repeat_ms"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False) -> xr.Dataset:
-    """Return the union of datasets by the names under which they are recorded, such as their paths.
+    """Return the union of datasets. It records them by their names here, such as their paths.
 
-    Seeds that two sweeps with other random numbers both have get new numbers, see :func:`new_seeds`. The
-    devices, rounds and repeats may differ if all winners will be timed again together.
+    Two sweeps with different random numbers may have seeds of the same numbers. Those of the later one get
+    new numbers (:func:`new_seeds`). The devices, rounds and repeats may differ if all winners will be timed
+    again together.
 
     Raises
     ------
@@ -92,10 +93,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
 
 
 def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
-    """Return new seeds by old ones, for each dataset that has a seed of an earlier one.
+    """Return the new number of each seed, for each dataset that has runs of an earlier one's seeds.
 
-    Sweeps with different ``rng_seed`` make different draws, so their seeds of one number are different.
-    With the same, or where it is unknown, they may be the same searches, and keep their numbers.
+    If two sweeps differ in ``rng_seed``, their searches differ, also where seeds have the same number. If
+    it is the same or unknown, the searches may be the same. Then the seeds keep their numbers.
     """
     renamed: dict[str, dict[int, int]] = {}
     taken: set[tuple[Any, ...]] = set()
@@ -173,7 +174,7 @@ def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
 
 
 def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[str]) -> list[Any]:
-    """Return a variable over shapes, about which the datasets that know it agree."""
+    """Return a variable over shapes; refuse datasets that have different values for one shape."""
     known: dict[str, Any] = {}
     for file, dataset in named.items():
         if name not in dataset:
@@ -188,7 +189,7 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
 
 
 def _merge_attrs(named: Mapping[str, _Attrs], *, timed_again: bool) -> dict[str, Any]:
-    """Return what all share, and ``sources`` with the others; they may not contradict each other."""
+    """Return the attributes that all share, and the others in ``sources``; refuse contradictions."""
     plain = {
         name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
         for name, attrs in named.items()

@@ -3,7 +3,7 @@
 A value is the log latency of one seed; samples are rows of an array, padded with NaN. The groups of
 :meth:`TwoSample.groups` are sorted, so no result depends on the order of the seeds. Pairs are kept as their
 differences and as many zeros: Welch's test of these two samples is the paired t-test, and their bootstrap is
-that of the mean difference. So what takes two samples takes pairs, unless it deals seeds to the sides.
+that of the mean difference. So functions of two samples take pairs, too, unless they permute the seeds.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class TwoSample:
     def groups(self, *, at_least: int) -> Iterator[Group]:
         """Yield the shapes with this many seeds on both sides, in groups with equal numbers of seeds."""
         # No result may depend on which side is called first, not even in its last bit.
-        samples = self._turned() if self.paired else self
+        samples = self._with_zeros_below() if self.paired else self
         first, second, counts = ascending(samples.first), ascending(samples.second), self.sizes
         for n_first, n_second in np.unique(counts, axis=0).tolist():
             if min(n_first, n_second) >= at_least:
                 index = np.flatnonzero((counts == (n_first, n_second)).all(axis=1))
                 yield Group(index, first[index, :n_first], second[index, :n_second], samples.floor[index])
 
-    def _turned(self) -> TwoSample:
+    def _with_zeros_below(self) -> TwoSample:
         """Return pairs whose zeros are on the side with the smaller mean, whichever side is called first."""
         differences = self.first - self.second
         known = np.where(np.isnan(differences), 0.0, differences)

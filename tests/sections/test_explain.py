@@ -20,7 +20,7 @@ from abtune.compare.compare import compare
 from abtune.compare.gates import judge
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
-from abtune.compare.statistics import lent_noise, resolution
+from abtune.compare.statistics import planning_noise, resolution
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
@@ -321,7 +321,7 @@ def test_the_seeds_that_find_the_estimate_are_the_fewest_that_do(options: dict[s
     explained = story(dataset, **options)
     assert explained.comparison.verdict.more_seeds_help
     settings = abtune.analyze(dataset, **options).settings  # type: ignore[arg-type]
-    noise = [float(lent_noise(extract(dataset, name))[0]) for name in ("mainline", "async")]
+    noise = [float(planning_noise(extract(dataset, name))[0]) for name in ("mainline", "async")]
     seeds = explained.sensitivity.seeds_for_estimate
     numbers = np.array([seeds - 1, seeds])
     level = settings.alpha / (1 if settings.correction == "none" else 3)

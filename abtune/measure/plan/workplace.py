@@ -14,7 +14,7 @@ from abtune.errors import InputError, TargetError
 TVM_MODULE = "abtune.measure.tvm.metaschedule"
 # Searches run side by side, and a process with several threads cannot be forked safely.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
-# CUDA counts the fastest GPU first unless told otherwise, and NVML, which gets the same numbers, by bus.
+# NVML numbers GPUs by their bus. So must CUDA, whose first GPU is otherwise the fastest.
 BUS_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 # This variable tells a process that measures where its device is, in the form of TargetFacts.remote.
 REMOTE = "ABTUNE_REMOTE"

@@ -84,7 +84,7 @@ class HealthCheck:
         self.passed.set()
 
     async def rerun(self) -> None:
-        """Try out the machine once more; runs that ask before a trial begins share its result."""
+        """Try out the machine once more; runs that ask before the trial begins share its result."""
         called = time.monotonic()
         async with self._lock:
             if self._begun >= called:
