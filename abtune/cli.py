@@ -117,6 +117,8 @@ def _run(argv: Sequence[str] | None) -> int:
     except click.ClickException as error:
         files = [word for word in argv or sys.argv if word[:1] == "-" and os.path.exists(word)]  # noqa: PTH110
         remedy = f" If it is a file, write ./{files[0]}" if files else ""
+        if isinstance(error, click.MissingParameter) and error.ctx:
+            remedy = f" See {error.ctx.command_path} --help"
         message = re.sub("a valid integer( range)?", "a whole number", error.format_message())
         return _complain(message + remedy, BAD_INPUT)
     except AbtuneError as error:

@@ -660,3 +660,13 @@ def test_a_table_of_single_runs_says_what_to_do(run: Run) -> None:
     """Whoever gets no verdict reads how many runs give one."""
     text = " ".join(run("analyze", PUBLISHED).out.split())
     assert "One run per configuration supports no verdict. • Make ten runs of each configuration." in text
+
+
+@pytest.mark.parametrize(("gate", "code"), [("regressed", 0), ("invalid", 1)])
+def test_a_gate_that_cannot_be_hit_is_said(run: Run, gate: str, code: int) -> None:
+    """A gate that passes because nothing has a verdict says so, and which gate would stop."""
+    outcome = run("analyze", PUBLISHED, "--fail-on", gate)
+    assert outcome.code == code
+    assert ("no shape has a verdict, so no gate is hit; --fail-on invalid stops here" in outcome.err) == (
+        not code
+    )

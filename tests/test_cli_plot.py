@@ -121,7 +121,7 @@ def test_poor_datasets_are_drawn(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([PILOT], "Missing option '--out'"),
+        ([PILOT], "Missing option '--out'. See abtune plot --help"),
         ([PILOT, "--out", "f.png", "--kind", "violin"], "'violin' is not one of 'forest', 'seeds', 'trials'"),
         ([PILOT, "--out", "f.jpg"], "for '--out': 'f.jpg' does not end in .png, .svg, .pdf"),
         ([PILOT, "--out", "figure"], "for '--out': 'figure' does not end in .png, .svg, .pdf"),
