@@ -18,7 +18,14 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
-from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap
+from abtune.stats.skewness import (
+    FEWEST_SHAPES,
+    SHAPES_FOR_MODES,
+    may_be_chance,
+    misled,
+    skewness_gap,
+    two_modes,
+)
 from abtune.stats.splits import is_exact
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
@@ -36,6 +43,9 @@ _MANY_TIMES = 2
 # seeds on, fewer than 5 % of sweeps miss it, and there is no caveat.
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
+
+# From this chance on that a shape shows one of two equally frequent schedules, there is a caveat.
+_ONE_KIND = 0.08
 
 # A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
@@ -131,6 +141,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         *_about_few_against_many(judged),
         *_about_few(fewest, len(rows), settings),
         *_about_skew(sides, settings),
+        *_about_modes(sides, settings),
         *_about_failed(sides),
         # Of pairs, the differences: what both runs of a pair share cancels.
         *of_neighbours([side.value for side in what_varies(*sides)], settings.rng_seed),
@@ -276,6 +287,16 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     yield f"{pairs if settings.paired else runs} {asked}{errs}"
 
 
+def _about_modes(sides: Sides, settings: Settings) -> Iterator[str]:
+    """Yield which sides have two modes, which raises the noise of shapes that show one of them."""
+    names = [side.config for side, two in zip(sides, two_modes(two_sample(*sides)), strict=True) if two]
+    if names and settings.estimand is Estimand.GEOMETRIC_MEAN:
+        yield (
+            f"The runs of {listed(names)} seem to end at one of two speeds. A shape may show only one of "
+            "them, and then seems to have little noise. So each shape has at least the noise of all shapes."
+        )
+
+
 def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[str]:
     few = sum(min(row.baseline.n, row.candidate.n) < FEWEST_PAIRS for row in rows)
     if settings.paired and few and len(rows) > 1:
@@ -357,14 +378,24 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
 
 def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     """Yield what so few seeds cannot show."""
-    if fewest < FEWEST_PAIRS and shapes > 1 and not settings.paired:
+    unit = settings.unit
+    if fewest < FEWEST_PAIRS and shapes > 1:
         yield (
-            f"{fewest} seeds do not show whether noise has two modes or neighbouring seeds are alike. If so, "
-            "far more than 5% of reports have a false equivalence, or bounds and counts that do not hold."
+            f"{fewest} {unit}s do not show whether noise has two modes or neighbouring {unit}s are alike. "
+            "If so, far more than 5% of reports have a false equivalence, or bounds and counts that do not "
+            "hold."
+        )
+    one_kind = 1 - (1 - 2.0 ** (1 - fewest)) ** shapes
+    few = fewest >= FEWEST_PAIRS and 1 < shapes < SHAPES_FOR_MODES and not settings.paired
+    if few and one_kind >= _ONE_KIND:
+        yield (
+            "If half of the searches of a configuration end at a slower schedule, the chance is "
+            f"{percent(one_kind)} that the {fewest} seeds of some shape show one schedule only. Then its "
+            "verdict may be wrong."
         )
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
-        unit, far = settings.unit, "faster" if settings.estimand.searches > 1 else "slower"
+        far = "faster" if settings.estimand.searches > 1 else "slower"
         chance = f"{'an' if percent(unseen).startswith(('8', '11', '18')) else 'a'} {percent(unseen)} chance"
         yield (
             f"If 1 {unit} in 10 is far {far}, there is {chance} that {fewest} {unit}s show "

@@ -15,7 +15,7 @@ from abtune.stats.estimates import Interval, conservative_welch, median_error, t
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.intervals.percentile import median_beyond, median_percentile
 from abtune.stats.moderated import moderate
-from abtune.stats.skewness import misled
+from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
@@ -43,7 +43,7 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     """
     # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples, estimand = two_sample(*sides), settings.estimand
+    samples, estimand = judged_samples(sides, settings), settings.estimand
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level)
     # There is no Welch interval of medians to compare with.
@@ -77,6 +77,12 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
         tails=tails,
         at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
     )
+
+
+def judged_samples(sides: Sides, settings: Settings) -> TwoSample:
+    """Return the samples that tests and intervals of shapes take."""
+    samples = two_sample(*sides)
+    return with_noise_of_all(samples) if settings.estimand is Estimand.GEOMETRIC_MEAN else samples
 
 
 def resolution(settings: Settings, shapes: int) -> float:

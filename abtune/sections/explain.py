@@ -13,7 +13,7 @@ import xarray as xr
 from abtune.compare.compare import compare, verdict_of
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings, check_list
-from abtune.compare.statistics import compute, seeds_to_find
+from abtune.compare.statistics import compute, judged_samples, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import decimals_of, intervals
@@ -117,7 +117,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
     index = [row.shape for row in analysis.comparisons].index(shape)
     dataset = analysis.analysed
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
-    samples = two_sample(*keep_best(sides, analysis.settings.estimand))
+    samples = judged_samples(keep_best(sides, analysis.settings.estimand), analysis.settings)
     row, seeds = analysis.comparisons[index], dataset["seed"].values
     # With a seed fewer than the fewest, nothing is judged.
     n, fewest = (row.baseline.n, row.candidate.n), analysis.settings.estimand.fewest_seeds

@@ -24,6 +24,7 @@ from simulated_claims import (
     pair_claims_table,
     unequal_table,
 )
+from simulated_drift import drift_table
 from simulated_looks import looks_table, paired_looks_table
 from simulated_pairs import (
     pair_coverage_table,
@@ -46,7 +47,7 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table
-from simulated_skew import pair_skew_table, skew_direction_table, skew_table
+from simulated_skew import modes_table, pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import shapes_covered
 from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
 
@@ -149,6 +150,8 @@ def main() -> None:
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
+            "drift": (drift_table, [analyses // 4]),
+            "two modes": (modes_table, [analyses // 4]),
             "unequal counts": (unequal_table, [analyses // 2]),
             "one side skewed": (skew_table, [analyses // 2]),
             "skew direction": (skew_direction_table, [analyses // 4]),

@@ -1,9 +1,10 @@
-"""How often reports find a false difference where only one side is skewed: for calibrate_methods.py."""
+"""How often a difference is false where one side is skewed, or has two modes: for calibrate_methods.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from unittest import mock
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
@@ -12,6 +13,7 @@ from simulated_pairs import KINDS
 from simulated_reports import SHAPES, table
 
 import abtune
+from abtune.compare import statistics
 from abtune.compare.results import Comparison, Rule, Verdict, first_failed
 
 MARGIN = 0.08
@@ -101,6 +103,45 @@ def skew_direction_table(reports: int) -> str:
         logs = (np.stack(list(KINDS[name](rng, (SHAPES, 12))), axis=1) for _ in range(reports))
         rows.append([f"pairs: {name}", *_directions(logs, "shared")])
     return table(["noise", "for it, false", "against it, false", "for it, found", "against it, found"], rows)
+
+
+def two_schedules(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise of searches that end at one of two schedules, half of them 22 % slower."""
+    drawn: Array = rng.choice((-0.1, 0.1), shape) + rng.normal(0, 0.01, shape)
+    return drawn
+
+
+MODES: Mapping[str, tuple[Noise, Noise]] = {
+    "two modes against normal": (lognormal(0.05), two_schedules),
+    "two modes, both": (two_schedules, two_schedules),
+}
+MODE_DESIGNS = ((SHAPES, 7), (SHAPES, 10), (3, 5), (3, 6))
+
+
+def modes_table(reports: int) -> str:
+    """Lay out false differences without and with the noise of all shapes, and finds without and with it."""
+    rows = []
+    for name, pair in MODES.items():
+        row = [name]
+        for shapes, n in MODE_DESIGNS:
+            rng = np.random.default_rng([47, n])
+            *false, one, two = np.mean([_modes_report(pair, shapes, n, rng) for _ in range(reports)], axis=0)
+            row.append(" / ".join([*(f"{100 * share:.0f}" for share in false), f"{one:.1f}", f"{two:.1f}"]))
+        rows.append(row)
+    return table(["noise", *(f"{shapes} shapes, {n}+{n}" for shapes, n in MODE_DESIGNS)], rows)
+
+
+def _modes_report(pair: tuple[Noise, Noise], shapes: int, n: int, rng: np.random.Generator) -> Array:
+    logs = np.stack([noise(rng, (shapes, n)) for noise in pair], axis=1)
+    changed, true = logs.copy(), shapes // 3
+    changed[:true, 0] += 1.6 * np.sqrt(logs.var(axis=(0, 2)).sum()) * np.sqrt(10 / n)
+    with mock.patch.object(statistics, "with_noise_of_all", lambda samples: samples):
+        before = _rows(logs), _rows(changed)
+    same, other = zip(before, (_rows(logs), _rows(changed)), strict=True)
+    return np.array(
+        [*(any(map(_differs, rows)) for rows in same), *(sum(map(_differs, rows[:true])) for rows in other)],
+        dtype=float,
+    )
 
 
 def _directions(reports: Iterable[Array], design: str) -> Iterator[str]:

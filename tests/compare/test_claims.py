@@ -446,11 +446,23 @@ def test_a_lone_shape_not_slower_names_the_bound_that_shows_it() -> None:
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 4, 5])
-def test_counts_of_few_seeds_have_a_caveat(seeds: int) -> None:
-    """Of noise with two modes, two to four seeds often show but one, and the counts are wrong."""
-    analysis = abtune.analyze(make_sweep(np.zeros(29), n=seeds, noise=0.06))
-    said = f"{seeds} seeds do not show whether noise has two modes or neighbouring seeds are alike."
-    assert any(caveat.startswith(said) for caveat in analysis.caveats) is (seeds < 5)
+@pytest.mark.parametrize(("design", "unit"), [("independent", "seeds"), ("shared", "pairs")])
+def test_claims_of_few_seeds_have_a_caveat(seeds: int, design: str, unit: str) -> None:
+    """Of noise with two modes, two to four seeds often show but one, and most claims are wrong."""
+    sweep = make_sweep(np.zeros(29), n=seeds, noise=0.06).assign_attrs(design=design)
+    said = f"{seeds} {unit} do not show whether noise has two modes or neighbouring {unit} are alike."
+    assert any(note.startswith(said) for note in abtune.analyze(sweep).caveats) is (seeds < 5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "seeds", "said"), [(3, 5, "18%"), (3, 6, "9.1%"), (3, 7, ""), (1, 5, ""), (12, 5, "")]
+)
+def test_few_shapes_may_show_one_of_two_modes(shapes: int, seeds: int, said: str) -> None:
+    """Ten shapes show that noise has two modes; the report of fewer says what they may hide."""
+    caveats = abtune.analyze(make_sweep(np.zeros(shapes), n=seeds, noise=0.06)).caveats
+    told = [note for note in caveats if "show one schedule only" in note]
+    assert len(told) == bool(said)
+    assert all(f"the chance is {said} that the {seeds} seeds" in note for note in told)
 
 
 def test_few_seeds_against_many_say_what_else_errs() -> None:
@@ -473,3 +485,15 @@ def test_failures_far_larger_than_the_noise_are_allowed_for(design: str) -> None
         rows = abtune.analyze(dataset, tolerance=0.05).comparisons
         wrong += any(row.boost_at_least >= -0.05 or row.verdict is Verdict.NOT_SLOWER for row in rows)
     assert wrong <= 1
+
+
+@pytest.mark.parametrize("seed", [1, 31, 32, 39])
+def test_a_shape_that_shows_one_of_two_modes_is_not_different(seed: int) -> None:
+    """All seven seeds of a shape ended at the same schedule by chance; other shapes show both."""
+    rng = np.random.default_rng(seed)
+    one, two = rng.normal(0, 0.05, (29, 7)), rng.choice((-0.1, 0.1), (29, 7)) + rng.normal(0, 0.01, (29, 7))
+    labels = [f"s{number}" for number in range(29)]
+    seconds = np.exp(np.stack([one, two], axis=1) - 8)
+    analysis = abtune.analyze(abtune.make_dataset(seconds, shapes=labels, configs=["old", "new"]))
+    assert not {row.verdict for row in analysis.comparisons} & {Verdict.IMPROVED, Verdict.REGRESSED}
+    assert any("The runs of new seem to end at one of two speeds" in note for note in analysis.caveats)

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abtune.stats.skewness import is_skewed_both_ways, misled, skewness, skewness_gap
+from abtune.stats.skewness import (
+    is_skewed_both_ways,
+    misled,
+    skewness,
+    skewness_gap,
+    two_modes,
+    with_noise_of_all,
+)
 from abtune.stats.two_sample import TwoSample
 
 
@@ -124,9 +131,9 @@ def test_of_pairs_the_differences_count() -> None:
     assert skewness_gap(pairs.swapped()) == pytest.approx(-skewness_gap(pairs))
 
 
-def failing(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+def failing(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
     """Draw noise of 2 % in which one run in five is 30 % slower."""
-    return rng.normal(0, 0.02, shape) + np.log(1.3) * (rng.random(shape) < 0.2)
+    return rng.normal(0, 0.02, size) + np.log(1.3) * (rng.random(size) < 0.2)
 
 
 def half_and_half(seed: int) -> TwoSample:
@@ -180,3 +187,36 @@ def test_sides_with_the_same_noise_are_rarely_skewed_both_ways(
     assert np.mean([is_skewed_both_ways(TwoSample.without_floor(*both)) for both in sides]) <= most
     floor = np.full((29, 2), np.nan)
     assert np.mean([is_skewed_both_ways(TwoSample.of_pairs(*both, floor)) for both in sides]) <= 0.05
+
+
+def two_schedules(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
+    """Draw runs half of which are 22 % slower."""
+    return rng.choice((-0.1, 0.1), size) + rng.normal(0, 0.01, size)
+
+
+@pytest.mark.parametrize("seeds", [5, 7, 10, 20])
+@pytest.mark.parametrize(
+    "noise", [np.random.Generator.normal, np.random.Generator.exponential, failing, two_schedules]
+)
+def test_two_modes_are_told_from_other_noise(noise: Callable[..., np.ndarray], seeds: int) -> None:
+    """A side whose searches end at one of two schedules is found, and hardly any other side."""
+    rng, with_two = np.random.default_rng(seeds), []
+    for _ in range(50):
+        samples = TwoSample.without_floor(rng.normal(size=(29, seeds)), noise(rng, size=(29, seeds)))
+        with_two.append(two_modes(samples))
+    first, second = np.mean(with_two, axis=0)
+    assert first <= 0.1
+    assert second >= 0.7 if noise is two_schedules else second <= 0.2
+
+
+def test_a_shape_that_shows_one_of_two_modes_has_the_noise_of_all() -> None:
+    """Where no side has two modes, or there are few shapes, or pairs, the samples stay as they are."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 0.05, (29, 7)), two_schedules(rng, (29, 7))
+    second[0] = 0.1 + rng.normal(0, 0.01, 7)
+    samples = TwoSample.without_floor(first, second)
+    assert np.sqrt(with_noise_of_all(samples).floor[0, 1]) > 0.04
+    few = samples.rows(slice(4))
+    pairs = TwoSample.of_pairs(first, second, samples.floor)
+    for same in (samples.swapped().rows(slice(4)), few, pairs, TwoSample.without_floor(first, first[::-1])):
+        assert with_noise_of_all(same) is same
