@@ -212,8 +212,10 @@ def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
     columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, importer="timings", options=columns_and_unit)
-    advice = f"if it has a line for each timing: {command}, where each NAME is one of"
-    return f"{advice} {listed_columns(columns)}"
+    advice = (
+        f"if it has a line for each timing: {command}, where ms may be s, us or ns, and each NAME is one of"
+    )
+    return f"{advice} {listed_columns(columns)}; if one numbers separate runs, add seed=NAME"
 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:

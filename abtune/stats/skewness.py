@@ -31,7 +31,8 @@ _EXCHANGES = 99
 # The kurtosis is 1 for two equally frequent values, 1.8 for uniform noise, and 3 for normal noise. Few seeds
 # of two modes fall 5:2 or 8:2 now and then, which has more. So not each shape has to be below this.
 _TWO_MODES, _SHAPES_WITH_TWO = 1.6, 0.45
-SHAPES_FOR_MODES = 10
+# Ten shapes of five normal seeds would often seem to have two modes, too.
+SHAPES_FOR_MODES, SEEDS_FOR_MODES = 10, 7
 
 
 def skewness(values: Floats) -> Floats:
@@ -53,9 +54,12 @@ def _standard_moment(values: Floats, power: int) -> Floats:
 def two_modes(samples: TwoSample) -> Booleans:
     """Return whether the shapes of each side show two modes, about equally frequent, shape (2,).
 
-    It takes ten shapes with five seeds. Of pairs it is not asked.
+    It takes ten shapes with seven seeds. Of pairs it is not asked.
     """
-    kurtosis = np.stack([_standard_moment(side, 4) for side in (samples.first, samples.second)])
+    sides = (samples.first, samples.second)
+    kurtosis = np.stack(
+        [np.where(sizes(side) >= SEEDS_FOR_MODES, _standard_moment(side, 4), np.nan) for side in sides]
+    )
     known = np.count_nonzero(~np.isnan(kurtosis), axis=1)
     enough = (known >= SHAPES_FOR_MODES) & (not samples.paired)
     return enough & (np.count_nonzero(kurtosis < _TWO_MODES, axis=1) >= _SHAPES_WITH_TWO * known)

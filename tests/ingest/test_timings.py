@@ -345,6 +345,14 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     assert read(path).notes[1:] == (f"{path}: columns left out: host, date",)
 
 
+def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:
+    """Its name may have a space or a mark, which the command quotes."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,Try #,time_us\nx,a,0,1\nx,a,1,2\nx,b,0,1\nx,b,1,3\n", encoding="utf-8")
+    said = "if Try # tells separate runs apart, each is a seed: --columns 'seed=Try #'"
+    assert f"{path}: {said}" in read(path).notes
+
+
 def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     """Two GPUs, types of data or phases would be pooled without it."""
     path = tmp_path / "t.csv"
@@ -899,6 +907,15 @@ def test_one_name_needs_to_be_told_what_it_is() -> None:
         read(path)
     with pytest.raises(AbtuneError, match="both shape and configuration are given"):
         read(runs=[f"old={path}"], shape="sleep")
+
+
+def test_files_with_names_are_all_in_the_commands(tmp_path: Path) -> None:
+    """A command with one of two files would lose the other."""
+    one, two = (tmp_path / f"{name}.json" for name in ("before", "after"))
+    for path in (one, two):
+        path.write_text((SAMPLES / "hyperfine-1.json").read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(AbtuneError, match=f"import {one} {two} .*--run NAME={one} --run NAME={two} --out"):
+        read(one, two)
 
 
 @pytest.mark.parametrize("name", ["pytest-1.json", "google-1.json", "printed.txt"])

@@ -194,18 +194,20 @@ def two_schedules(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray
     return rng.choice((-0.1, 0.1), size) + rng.normal(0, 0.01, size)
 
 
-@pytest.mark.parametrize("seeds", [5, 7, 10, 20])
+@pytest.mark.parametrize(("shapes", "seeds"), [(29, 7), (29, 10), (29, 20), (10, 7)])
 @pytest.mark.parametrize(
     "noise", [np.random.Generator.normal, np.random.Generator.exponential, failing, two_schedules]
 )
-def test_two_modes_are_told_from_other_noise(noise: Callable[..., np.ndarray], seeds: int) -> None:
+def test_two_modes_are_told_from_other_noise(
+    noise: Callable[..., np.ndarray], shapes: int, seeds: int
+) -> None:
     """A side whose searches end at one of two schedules is found, and hardly any other side."""
     rng, with_two = np.random.default_rng(seeds), []
     for _ in range(50):
-        samples = TwoSample.without_floor(rng.normal(size=(29, seeds)), noise(rng, size=(29, seeds)))
+        samples = TwoSample.without_floor(rng.normal(size=(shapes, seeds)), noise(rng, size=(shapes, seeds)))
         with_two.append(two_modes(samples))
     first, second = np.mean(with_two, axis=0)
-    assert first <= 0.1
+    assert first <= 0.05
     assert second >= 0.7 if noise is two_schedules else second <= 0.2
 
 

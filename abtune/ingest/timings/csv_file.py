@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading,
 from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
-_RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
+_RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iteration", "process", "experiment"}
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 _OUTCOME = re.compile(
     "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
@@ -162,9 +163,10 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
-    runs = [name for name in unused.values() if name.casefold() in _RUNS]
+    runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in _RUNS]
     if "seed" not in table.columns and runs and counted != "seed":
-        yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
+        as_seed = shlex.quote(f"seed={runs[0]}")
+        yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     yield from about_summaries(table.summaries)
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
