@@ -912,8 +912,9 @@ def test_one_name_needs_to_be_told_what_it_is() -> None:
 def test_files_with_names_are_all_in_the_commands(tmp_path: Path) -> None:
     """A command with one of two files would lose the other."""
     one, two = (tmp_path / f"{name}.json" for name in ("before", "after"))
-    for path in (one, two):
-        path.write_text((SAMPLES / "hyperfine-1.json").read_text(encoding="utf-8"), encoding="utf-8")
+    text = (SAMPLES / "hyperfine-1.json").read_text(encoding="utf-8")
+    one.write_text(text, encoding="utf-8")
+    two.write_text(f"{text}\n", encoding="utf-8")  # a copy would be refused
     with pytest.raises(AbtuneError, match=f"import {one} {two} .*--run NAME={one} --run NAME={two} --out"):
         read(one, two)
 
