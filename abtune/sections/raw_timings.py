@@ -29,6 +29,8 @@ FEWEST = 5
 _ENOUGH = 20
 # Autoregressive series worth fewer independent timings have intervals that hold in some 80 of 100 cases.
 WORTH_TOO_LITTLE = 10
+# A caveat names this many of the rows that have it.
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +126,7 @@ def _about_series(timed: _Timed, freedom: int) -> Iterator[str]:
     n, different = len(timed.logs), len(np.unique(timed.logs))
     over_median = timed.logs - np.median(timed.logs)
     if n < _ENOUGH:
-        yield f"{n} timings are few: the interval has {count(freedom, 'degree')} of freedom."
+        yield f"{n} timings are few, so the interval has {count(freedom, 'degree')} of freedom."
     if timed.gaps:
         yield f"{count(timed.gaps, 'timing')} missing between others, which count as consecutive."
     if different == 1:
@@ -211,8 +213,18 @@ def _parts(timings: Timings) -> Iterator[Part]:
         yield Prose(_WHAT)
         yield _means(timings.series, names)
         yield Prose(_MEANS.format(level=plain_percent(timings.level)), remark=True)
-    said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
-    yield Bullets((*timings.caveats, *said))
+    yield Bullets((*timings.caveats, *_about_rows(timings.series, names)))
+
+
+def _about_rows(rows: Sequence[Series], names: _Names) -> Iterator[str]:
+    """Yield each caveat once, with the rows that have it."""
+    having: dict[str, list[str]] = {}
+    for row in rows:
+        for caveat in row.caveats:
+            having.setdefault(caveat, []).append(names.full(row))
+    for caveat, which in having.items():
+        some = which[:_NAMED] + [f"{len(which) - _NAMED} more"] * (len(which) > _NAMED)
+        yield f"{'Every row' if len(which) == len(rows) > 1 else '; '.join(some)}: {caveat}"
 
 
 class _Names:

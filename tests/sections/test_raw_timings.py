@@ -15,7 +15,8 @@ from torchvision_dump import dumped_dataset, dumped_series
 
 import abtune
 from abtune.dataset.schema import RunStatus
-from abtune.sections.raw_timings import Series, Timings, describe_timings
+from abtune.report.page import Bullets
+from abtune.sections.raw_timings import Series, Timings, describe_timings, section_of_timings
 from abtune.stats.time_series import cosine_mean, half_width
 
 
@@ -44,6 +45,24 @@ def only(timings: Timings) -> Series:
 
 def said(row: Series, words: str) -> bool:
     return any(words in caveat for caveat in row.caveats)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "named"),
+    [
+        ((10, 10), "Every row: 10 timings are few"),
+        ((10, 40), "a: 10 timings are few"),
+        ((10, 10, 40), "a; b: 10 timings are few"),
+        ((10, 10, 10, 10, 10, 40), "a; b; c; 2 more: 10 timings are few"),
+    ],
+)
+def test_a_caveat_of_several_rows_is_said_once(lengths: tuple[int, ...], named: str) -> None:
+    """Five benchmarks of two files would have the same line ten times."""
+    dataset = one_process(*(noise(3, length) for length in lengths))
+    (bullets,) = (
+        element for element in section_of_timings(dataset, level=0.95).page if isinstance(element, Bullets)
+    )
+    assert [text.split(",")[0] for text in bullets.items if "are few" in text] == [named]
 
 
 def test_the_published_dump() -> None:
@@ -81,7 +100,7 @@ def test_units_do_not_matter(scale: float, seed: int) -> None:
 def test_few_timings(n: int, degrees: str) -> None:
     """Below 20 timings there is an interval and a caveat."""
     row = only(of(one_process(noise(3, n))))
-    assert said(row, f"{n} timings are few: the interval has {degrees} of freedom")
+    assert said(row, f"{n} timings are few, so the interval has {degrees} of freedom")
     assert row.half_width > 0
 
 
