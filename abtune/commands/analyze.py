@@ -203,7 +203,8 @@ def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> 
             if hit := _hit(analysis, gate):
                 code = 1
                 remark(f"abtune: --fail-on {hit}{which}")
-    if fail_on and not code and all(row.verdict.value == "invalid" for row in analyses[0].comparisons):
+    verdicts = {row.verdict.value for analysis in analyses for row in analysis.comparisons}
+    if fail_on and not code and verdicts == {"invalid"}:
         remark("abtune: no shape has a verdict, so no gate is hit; --fail-on invalid stops here")
     return code
 

@@ -18,14 +18,7 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
-from abtune.stats.skewness import (
-    FEWEST_SHAPES,
-    SHAPES_FOR_MODES,
-    may_be_chance,
-    misled,
-    skewness_gap,
-    two_modes,
-)
+from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap, two_modes
 from abtune.stats.splits import is_exact
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
@@ -386,8 +379,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
             "hold."
         )
     one_kind = 1 - (1 - 2.0 ** (1 - fewest)) ** shapes
-    few = fewest >= FEWEST_PAIRS and 1 < shapes < SHAPES_FOR_MODES and not settings.paired
-    if few and one_kind >= _ONE_KIND:
+    if fewest >= FEWEST_PAIRS and shapes > 1 and one_kind >= _ONE_KIND and not settings.paired:
         yield (
             "If half of the searches of a configuration end at a slower schedule, the chance is "
             f"{percent(one_kind)} that the {fewest} seeds of some shape show one schedule only. Then its "

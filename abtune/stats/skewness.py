@@ -32,7 +32,7 @@ _EXCHANGES = 99
 # of two modes fall 5:2 or 8:2 now and then, which has more. So not each shape has to be below this.
 _TWO_MODES, _SHAPES_WITH_TWO = 1.6, 0.45
 # Ten shapes of five normal seeds would often seem to have two modes, too.
-SHAPES_FOR_MODES, SEEDS_FOR_MODES = 10, 7
+_SHAPES_FOR_MODES, _SEEDS_FOR_MODES = 10, 6
 
 
 def skewness(values: Floats) -> Floats:
@@ -54,14 +54,14 @@ def _standard_moment(values: Floats, power: int) -> Floats:
 def two_modes(samples: TwoSample) -> Booleans:
     """Return whether the shapes of each side show two modes, about equally frequent, shape (2,).
 
-    It takes ten shapes with seven seeds. Of pairs it is not asked.
+    It takes ten shapes with six seeds. Of pairs it is not asked.
     """
     sides = (samples.first, samples.second)
     kurtosis = np.stack(
-        [np.where(sizes(side) >= SEEDS_FOR_MODES, _standard_moment(side, 4), np.nan) for side in sides]
+        [np.where(sizes(side) >= _SEEDS_FOR_MODES, _standard_moment(side, 4), np.nan) for side in sides]
     )
     known = np.count_nonzero(~np.isnan(kurtosis), axis=1)
-    enough = (known >= SHAPES_FOR_MODES) & (not samples.paired)
+    enough = (known >= _SHAPES_FOR_MODES) & (not samples.paired)
     return enough & (np.count_nonzero(kurtosis < _TWO_MODES, axis=1) >= _SHAPES_WITH_TWO * known)
 
 

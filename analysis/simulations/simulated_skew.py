@@ -115,7 +115,7 @@ MODES: Mapping[str, tuple[Noise, Noise]] = {
     "two modes against normal": (lognormal(0.05), two_schedules),
     "two modes, both": (two_schedules, two_schedules),
 }
-MODE_DESIGNS = ((SHAPES, 7), (SHAPES, 10), (3, 5), (3, 6))
+MODE_DESIGNS = ((SHAPES, 7), (SHAPES, 10), (12, 6), (3, 5))
 
 
 def modes_table(reports: int) -> str:

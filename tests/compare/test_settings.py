@@ -89,7 +89,7 @@ def test_weak_corrections_and_tests_say_what_they_promise() -> None:
         in said(correction="none")
     )
     assert "does not see a failure that hits fewer than half" in said(estimand="median")
-    for words in ("screen", "Without a correction", "one kind", "half of the searches"):
+    for words in ("screen", "Without a correction", "one kind", "fewer than half"):
         assert words not in said()
 
 

@@ -917,6 +917,11 @@ def test_files_with_names_are_all_in_the_commands(tmp_path: Path) -> None:
     two.write_text(f"{text}\n", encoding="utf-8")  # a copy would be refused
     with pytest.raises(AbtuneError, match=f"import {one} {two} .*--run NAME={one} --run NAME={two} --out"):
         read(one, two)
+    more = [tmp_path / f"{number}.json" for number in range(5)]
+    for number, path in enumerate(more, start=2):
+        path.write_text(text + "\n" * number, encoding="utf-8")
+    with pytest.raises(AbtuneError, match=f"import {more[0]} --shape"):  # with all, it would be long
+        read(*more)
 
 
 @pytest.mark.parametrize("name", ["pytest-1.json", "google-1.json", "printed.txt"])

@@ -190,11 +190,11 @@ def test_sides_with_the_same_noise_are_rarely_skewed_both_ways(
 
 
 def two_schedules(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
-    """Draw runs half of which are 22 % slower."""
+    """Draw runs. Half of them are 22 % slower."""
     return rng.choice((-0.1, 0.1), size) + rng.normal(0, 0.01, size)
 
 
-@pytest.mark.parametrize(("shapes", "seeds"), [(29, 7), (29, 10), (29, 20), (10, 7)])
+@pytest.mark.parametrize(("shapes", "seeds"), [(29, 6), (29, 7), (29, 10), (29, 20)])
 @pytest.mark.parametrize(
     "noise", [np.random.Generator.normal, np.random.Generator.exponential, failing, two_schedules]
 )
