@@ -87,7 +87,10 @@ def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
             ["--method", "welch"],
             "which this dataset has; choose paired-bootstrap, paired-t",
         ),
-        (["--estimand", "median"], "there is no median of pairs, which this dataset has; use geometric-mean"),
+        (
+            ["--estimand", "best-of:2"],
+            "there is no best-of:2 of pairs, which this dataset has; use geometric-mean",
+        ),
     ],
 )
 def test_what_makes_no_sense_for_pairs_is_one_line(run: Run, options: list[str], said: str) -> None:

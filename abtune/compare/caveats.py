@@ -301,13 +301,6 @@ def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[st
 
 
 def _about_estimand(settings: Settings) -> Iterator[str]:
-    if settings.estimand is Estimand.MEDIAN:
-        yield "The boosts of shapes compare medians. The overall boosts compare geometric means."
-        yield "A median does not see a failure that hits fewer than half of the searches."
-        yield (
-            "Searches may end at one of two schedules, more often in one configuration. Then up to 32% of "
-            "reports claim a false difference of medians (simulated, docs/statistics-tables.md)."
-        )
     if settings.estimand.searches > 1:
         yield (
             "Where the noise of the configurations differs, 95% intervals include the true boost in 85 to "
@@ -423,7 +416,7 @@ def _about_failed(sides: Sides) -> Iterator[str]:
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
-    if not settings.difference_test.counts_splits or settings.estimand is Estimand.MEDIAN:
+    if not settings.difference_test.counts_splits:
         return
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
     unit, split = settings.unit, "flip" if settings.paired else "split"

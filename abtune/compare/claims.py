@@ -44,14 +44,12 @@ DEPENDENT = "Runs with neighbouring seed numbers are alike"
 
 def make_claims(
     samples: TwoSample,
-    one_sided: OneSided | None,
+    one_sided: OneSided,
     rows: Sequence[Comparison],
     worst: Worst | None,
     settings: Settings,
 ) -> tuple[Claim, ...]:
     """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
-    if one_sided is None:
-        return ()
     # A shape most of whose runs failed has seeds, but only those that survived: it counts as not shown.
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
     kinds = Counter(row.workload for row in rows if row.workload)
@@ -129,9 +127,9 @@ def _of_kind(
     yield claim(SLOWER, 0.0, one_sided.swapped())
 
 
-def find_worst(one_sided: OneSided | None, rows: Sequence[Evidence], settings: Settings) -> Worst | None:
+def find_worst(one_sided: OneSided, rows: Sequence[Evidence], settings: Settings) -> Worst | None:
     """Return how slow any shape can be; None unless every shape can have a verdict, and has a bound."""
-    if one_sided is None or not all(is_valid(row, settings) for row in rows):
+    if not all(is_valid(row, settings) for row in rows):
         return None
     # Not divided by the number of shapes: the claim needs every bound, and fails with one (Berger 1982).
     low: Floats = one_sided.lower(settings.alpha)

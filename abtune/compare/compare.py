@@ -72,7 +72,7 @@ def analyze(
     method : str, optional
         The interval, by its name in :mod:`abtune.stats.intervals.interval_methods`.
     estimand : str
-        What the boost of a shape compares: geometric-mean, median, or best-of:K, the expected best of K
+        What the boost of a shape compares: geometric-mean, or best-of:K, the expected best of K
         searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
     correction : str, optional
         Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is

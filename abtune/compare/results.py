@@ -140,8 +140,7 @@ class Comparison(Evidence):
         end at zero where an improved or regressed shape says more.
     boost_at_least : float
         Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. At least
-        zero for an improved shape, and at least ``Worst.boost_low`` if that is within the tolerance; NaN for
-        medians.
+        zero for an improved shape, and at least ``Worst.boost_low`` if that is within the tolerance.
     p, p_adjusted : float
         Two-sided test of no difference, and the same corrected over the shapes.
     p_welch, p_welch_adjusted : float
@@ -300,9 +299,9 @@ class Analysis:
     overall : Overall
         Over all shapes.
     claims : tuple of Claim
-        How many shapes are faster, not slower, slower; none for medians.
+        How many shapes are faster, not slower, slower.
     worst : Worst or None
-        How slow any shape can be; None if one has no verdict, and for medians.
+        How slow any shape can be; None if one has no verdict.
     sentence : str
         The result in one or two sentences.
     caveats : tuple of str

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
+from abtune.stats.estimates import Interval, conservative_welch, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
-from abtune.stats.intervals.percentile import median_beyond, median_percentile
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
@@ -26,13 +25,12 @@ from abtune.stats.variance import floored
 class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
-    interval: Interval
-    welch: Interval
+    interval: Interval  # the one asked for
+    welch: Interval  # the closed-form one
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
-    one_sided: OneSided | None  # what one-sided claims rest on; None for medians, which have none
-    tails: Tails | None  # the resamples that `simultaneous` and `one_sided` rest on; None for medians
+    one_sided: OneSided  # what one-sided claims rest on
+    tails: Tails  # the resamples that `simultaneous` and `one_sided` rest on
     at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
@@ -43,39 +41,30 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     """
     # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples, estimand = judged_samples(sides, settings), settings.estimand
+    samples = judged_samples(sides, settings)
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level)
-    # There is no Welch interval of medians to compare with.
-    closed = interval
-    if estimand is not Estimand.MEDIAN:
-        closed = welch(samples, level=settings.level).widened(samples.rounding)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
-    one_sided = tails = None
-    if estimand is Estimand.MEDIAN:  # its resamples have no standard error
-        wide = _simultaneous_medians(samples, level=1 - settings.alpha)
-    else:
-        tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
-        wide = simultaneous(samples, tails, level=1 - settings.alpha)
-        one_sided = OneSided(
-            estimate=conservative_welch(samples),
-            pool=tails.pool,
-            one_split=split_share(samples),
-            rounding=samples.rounding,
-        )
-        directions = misled(samples)
-        if needs_resamples(settings) and any(directions):
-            tests = _with_resamples(tests, one_sided, directions, settings)
-    wide = wide.widened(samples.rounding)
+    tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
+    one_sided = OneSided(
+        estimate=conservative_welch(samples),
+        pool=tails.pool,
+        one_split=split_share(samples),
+        rounding=samples.rounding,
+    )
+    directions = misled(samples)
+    if needs_resamples(settings) and any(directions):
+        tests = _with_resamples(tests, one_sided, directions, settings)
+    wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,
-        welch=closed,
+        welch=welch(samples, level=settings.level).widened(samples.rounding),
         # For one shape or a few, resampling may give less than the shape's own interval.
         simultaneous=interval.hull(wide),
         tests=tests,
         one_sided=one_sided,
         tails=tails,
-        at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
+        at_least=one_sided.lower(share),
     )
 
 
@@ -91,17 +80,6 @@ def resolution(settings: Settings, shapes: int) -> float:
     if not settings.difference_test.counts_splits:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
-
-
-def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
-    """Return intervals with Bonferroni's correction over the shapes that have an error.
-
-    They are the hull of the normal and the resampled one: where searches end at one of a few schedules, the
-    normal error is often zero.
-    """
-    estimate = median_error(samples)
-    of_one = 1 - (1 - level) / max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=of_one).hull(median_percentile(samples, level=of_one))
 
 
 def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:
@@ -216,8 +194,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
-    closed_form = median_error if settings.estimand is Estimand.MEDIAN else conservative_welch
-    estimate = closed_form(samples)
+    estimate = conservative_welch(samples)
     p_welch = of_all(difference_p(estimate, split_share(samples)))
     p_welch_adjusted = correction.adjust(p_welch)
     if correction.joint is not None:
@@ -226,8 +203,6 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
     p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=margin))
-    if settings.estimand is Estimand.MEDIAN:
-        p_equivalence = np.fmax(p_equivalence, median_beyond(samples, margin))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

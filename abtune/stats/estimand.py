@@ -9,7 +9,6 @@ class Estimand(StrEnum):
     """The latency of a configuration whose ratio is the boost; the first is the default."""
 
     GEOMETRIC_MEAN = "geometric-mean"
-    MEDIAN = "median"
     BEST_OF_2 = "best-of:2"
     BEST_OF_3 = "best-of:3"
     BEST_OF_4 = "best-of:4"

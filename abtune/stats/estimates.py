@@ -1,8 +1,7 @@
-"""Differences of two means or medians with their standard errors, for unequal variances, and t intervals."""
+"""Differences of two means with their standard errors, for unequal variances, and t intervals."""
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -83,47 +82,6 @@ def conservative_freedom(
     least = np.where(np.minimum(*own) <= _HARDLY_ANY, np.minimum(*own), np.inf)
     fewest = np.where(np.abs(more) > least, np.fmin(fewest, least), fewest)
     return np.where(np.isnan(freedom), np.nan, fewest)
-
-
-def median_error(samples: TwoSample) -> StandardError:
-    """Return the difference of medians with Price and Bonett's standard error.
-
-    Var = ((x_(n-c+1) - x_(c))/(2 z))^2 with c = (n + 1)/2 - sqrt(n), at least 1, and the z that the
-    binomial distribution gives to that pair (DOI 10.1080/00949650212140); at least pi/2 of the floor over
-    n. It is normal, and Student's below five seeds on either side, with Welch's degrees of freedom.
-    """
-    shape = (2, len(samples))
-    middle, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    for group in samples.groups(at_least=1):
-        for side, values in enumerate((group.first, group.second)):
-            n = values.shape[1]
-            middle[side, group.index], own = medians(values)
-            if n > 1:
-                # A median of normal values has about pi/2 times the variance of their mean.
-                least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / n
-                variance[side, group.index] = np.maximum(own, least)
-    error, n = np.sqrt(variance.sum(axis=0)), samples.sizes.T
-    # A normal quantile is too small for so few: 6 of 40 reports of 10 shapes had a false bound (its test).
-    few = n.min(axis=0) < FEWEST_FOR_BOOTSTRAP
-    freedom = np.where(few, welch_freedom(*variance, *n), np.where(np.isnan(error), np.nan, np.inf))
-    return StandardError(difference=middle[0] - middle[1], error=error, freedom=freedom)
-
-
-def medians(ascending: Floats) -> tuple[Floats, Floats]:
-    """Return medians over the last axis, and their variances, as in :func:`median_error`."""
-    n = ascending.shape[-1]
-    c, widths = _pair(n)
-    middle = (ascending[..., (n - 1) // 2] + ascending[..., n // 2]) / 2
-    return middle, ((ascending[..., n - c] - ascending[..., c - 1]) / widths) ** 2
-
-
-@functools.lru_cache(maxsize=256)
-def _pair(n: int) -> tuple[int, float]:
-    """Return the c of :func:`median_error`, and twice its z: the distance of the pair in standard errors."""
-    c = max(round((n + 1) / 2 - math.sqrt(n)), 1)
-    outside = sum(math.comb(n, i) for i in range(c)) / 2 ** (n - 1)
-    # A lone value is its own pair, and its z of zero would be a divisor: 0.999 keeps it above zero.
-    return c, 2 * float(special.ndtri(1 - min(outside, 0.999) / 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import ALIKE, Noise
-from simulated_best_of import best_of_coverage_table, best_of_reports_table, median_reports_table
+from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import (
     at_least_table,
     claims_table,
@@ -141,10 +141,8 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         makers: Mapping[str, tuple[Callable[..., str], Sequence[object]]] = {
             "coverage geometric-mean": (coverage_table, [Estimand.GEOMETRIC_MEAN, replications]),
-            "coverage median": (coverage_table, [Estimand.MEDIAN, replications]),
             "coverage best of": (best_of_coverage_table, [replications]),
             "best of reports": (best_of_reports_table, [analyses // 4]),
-            "median reports": (median_reports_table, [analyses // 4]),
             "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),

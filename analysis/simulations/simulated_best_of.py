@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
-from noise_kinds import ALIKE, Array, Noise, lognormal, skewed, tied
+from noise_kinds import ALIKE, Array, Noise, lognormal, skewed
 from simulated_reports import ALPHA, PAIRS, SHAPES, table
-from unseen_noise import UNSEEN, two_schedules
+from unseen_noise import UNSEEN
 
 import abtune
 from abtune.compare.results import Analysis, Verdict
@@ -32,14 +32,6 @@ REPORTS: Mapping[str, tuple[Noise, Noise]] = {
     "spreads 4:1": (lognormal(0.12), lognormal(0.03)),
     "skewed candidate": (lognormal(0.05), skewed(1, 0.1)),
     "two schedules, shares differ": UNSEEN["two schedules, shares differ"],
-}
-
-MEDIANS: Mapping[str, tuple[Noise, Noise]] = {
-    "exponential": REPORTS["exponential"],
-    "skewed candidate": REPORTS["skewed candidate"],
-    "two schedules, shares differ": (two_schedules(0.1, 0.0, 0.2), two_schedules(0.4, 0.0, 0.2)),
-    "two schedules, half each": (two_schedules(0.5, 0.0, 0.2), two_schedules(0.5, 0.0, 0.2)),
-    "one of four schedules": (tied, tied),
 }
 
 
@@ -98,28 +90,6 @@ def best_of_reports_table(reports: int) -> str:
             row.append(" / ".join(f"{100 * count / reports:.0f}" for count in wrong))
         rows.append(row)
     return table(["noise", *(f"{chosen}, {n}+{n}" for chosen, n in designs)], rows)
-
-
-def median_reports_table(reports: int) -> str:
-    """Lay out how many reports of 29 shapes have a false difference, equivalence, or bound of medians."""
-    rows = []
-    for name, pair in MEDIANS.items():
-        typical = [float(np.median(noise(np.random.default_rng(99), (1_000_000,)))) for noise in pair]
-        row = [name]
-        for n in (10, 20):
-            rng, wrong = np.random.default_rng([44, n]), np.zeros(3)
-            for _ in range(reports):
-                logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
-                logs -= np.array(typical)[:, np.newaxis]
-                limit = logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis]
-                same, apart = (_analysis(values, Estimand.MEDIAN).comparisons for values in (logs, limit))
-                wrong[0] += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in same)
-                wrong[1] += any(row.p_equivalence_adjusted <= ALPHA for row in apart)
-                bounds = ((row.boost_low_simultaneous, row.boost_high_simultaneous) for row in same)
-                wrong[2] += any(low > 1e-9 or high < -1e-9 for low, high in bounds)
-            row.append(" / ".join(f"{100 * count / reports:.0f}" for count in wrong))
-        rows.append(row)
-    return table(["noise", *(f"{n}+{n}" for n in (10, 20))], rows)
 
 
 def _wrong(pair: tuple[Noise, Noise], n: int, estimand: Estimand, rng: np.random.Generator) -> list[bool]:

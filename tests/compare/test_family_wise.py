@@ -65,7 +65,6 @@ def test_any_false_statement_is_rare(truth: str, fields: dict) -> None:
     [
         ({"correction": "max-t"}, {"n": 5}),
         ({"correction": "max-t"}, {"n": 9, "m": 6, "noise": (0.01, 0.03)}),
-        ({"estimand": "median"}, {"n": 9}),
         ({"method": "welch"}, {"n": 9, "noise": 0.08}),
         ({}, {"n": 5, "m": 10, "noise": (0.08, 0.02)}),
     ],

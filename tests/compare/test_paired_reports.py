@@ -261,7 +261,10 @@ def test_the_order_of_the_seeds_does_not_matter() -> None:
     ("choices", "words"),
     [
         ({"method": "welch"}, "choose paired-bootstrap, paired-t"),
-        ({"estimand": "median"}, "there is no median of pairs, which this dataset has; use geometric-mean"),
+        (
+            {"estimand": "best-of:2"},
+            "there is no best-of:2 of pairs, which this dataset has; use geometric-mean",
+        ),
     ],
 )
 def test_methods_of_independent_seeds_are_refused(choices: dict[str, object], words: str) -> None:

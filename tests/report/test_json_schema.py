@@ -83,7 +83,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
     "command",
     [
         "h200-deep --section report,overall,noise --weights resnet50",
-        "h200-pilot --estimand median",
+        "h200-pilot --estimand best-of:2",
         "tvm14009-rtx3080",
         "one.nc",
         "three.nc --section report,noise",

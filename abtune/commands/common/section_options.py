@@ -149,7 +149,7 @@ def _default_methods() -> str:
     """Return the names of the default intervals, for the help of an option."""
     names = [next(iter(methods_for(estimand))) for estimand in Estimand]
     pairs = next(iter(methods_for(next(iter(Estimand)), paired=True)))
-    return f"[default: {names[0]}; of medians {names[1]}; of best-of {names[-1]}; of pairs {pairs}]"
+    return f"[default: {names[0]}; of best-of {names[-1]}; of pairs {pairs}]"
 
 
 choice_options = together(

@@ -40,23 +40,15 @@ class Pool:
         return rng.choice(self.residuals, shape) + self.width * rng.standard_normal(shape)
 
     def typical(self, estimand: Estimand) -> float:
-        """Return the log of the quantity that the estimand compares: a mean, a median or an expected best."""
+        """Return the log of the quantity that the estimand compares: a mean or an expected best."""
         if estimand is Estimand.GEOMETRIC_MEAN:
             return 0.0
-        if (k := estimand.searches) > 1:
-            # Each residual is spread over 100 equally likely points of its kernel.
-            steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
-            values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
-            # The chance that all k lie above this number of values.
-            above = np.linspace(1, 0, len(values) + 1) ** k
-            return float(-np.diff(above) @ values)
-        low, high = self.residuals.min(), self.residuals.max()
-        # 60 halvings reach the precision of floats; the median of this mixture has no closed form.
-        for _ in range(60 if self.width > 0 else 0):
-            middle = (low + high) / 2
-            below = special.ndtr((middle - self.residuals) / self.width).mean() < 0.5
-            low, high = (middle, high) if below else (low, middle)
-        return float(high if self.width > 0 else np.median(self.residuals))
+        # Each residual is spread over 100 equally likely points of its kernel.
+        steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
+        values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
+        # The chance that all searches lie above this number of values.
+        above = np.linspace(1, 0, len(values) + 1) ** estimand.searches
+        return float(-np.diff(above) @ values)
 
 
 def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:

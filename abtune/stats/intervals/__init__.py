@@ -1,1 +1,1 @@
-"""Confidence intervals of a difference of means or medians."""
+"""Confidence intervals of a difference of means."""

@@ -46,12 +46,6 @@ METHODS: Mapping[tuple[str, str], Method] = {
             function="abtune.stats.estimates:welch",
         ),
         Method(
-            name="percentile",
-            estimand=Estimand.MEDIAN,
-            words="percentile bootstrap of median latency",
-            function=f"{_HOME}.percentile:median_percentile",
-        ),
-        Method(
             name="paired-bootstrap",
             paired=True,
             words="expanded percentile bootstrap of the mean difference of pairs, with the paired t below 20 "

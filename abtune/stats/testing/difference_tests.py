@@ -66,16 +66,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             confirmed_by="Welch's t-test",
         ),
         DifferenceTest(
-            name="permutation",
-            estimand=Estimand.MEDIAN,
-            words="permutation test of median latency, confirmed by Price-Bonett's test",
-            function=f"{_TESTS}.sign_flips:median_permutation_test",
-            error="abtune.stats.estimates:median_error",
-            counts_splits=True,
-            confirmed_by="Price-Bonett's test",
-            slow=True,
-        ),
-        DifferenceTest(
             name="sign-flip",
             paired=True,
             words="sign-flip test of the mean difference of pairs",

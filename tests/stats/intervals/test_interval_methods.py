@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from noise_kinds import ALIKE, Array
-from scipy import stats
 
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval, median_error
+from abtune.stats.estimates import Interval
 from abtune.stats.intervals.interval_methods import METHODS, methods_for
 from abtune.stats.two_sample import TwoSample
 
@@ -28,39 +27,6 @@ def interval(
     limits = np.full((len(first), 2), np.nan) if floor is None else floor
     method = methods_for(estimand)[name]
     return method.compute(TwoSample(first, second, limits), level=level)
-
-
-def sample(n: int, m: int, *, shapes: int = 3) -> tuple[Array, Array]:
-    rng = np.random.default_rng([n, m])
-    return rng.normal(0, 0.03, (shapes, n)), rng.gamma(1, 0.05, (shapes, m))
-
-
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 6), (10, 10), (7, 12)])
-def test_medians_agree_with_scipy(n: int, m: int) -> None:
-    """The computed distribution of the median gives the bounds of resampling."""
-    first, second = sample(n, m, shapes=1)
-    ours = interval("percentile", first, second, estimand=Estimand.MEDIAN)
-    oracle = stats.bootstrap(
-        (first[0], second[0]),
-        lambda x, y, axis: np.median(x, axis=axis) - np.median(y, axis=axis),
-        n_resamples=99_999,
-        method="percentile",
-        rng=np.random.default_rng(11),
-    ).confidence_interval
-    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.02 * np.ptp(oracle))
-
-
-def test_the_error_of_a_median_agrees_with_published_code() -> None:
-    """Price and Bonett's standard error, as statpsych::ci.ratio.median2 in R computes it.
-
-    y <- sort(log(c(21, 24, 28, 30, 35, 41, 44))); n <- 7; c <- round((n + 1)/2 - sqrt(n))
-    p <- pbinom(c - 1, n, .5); z <- qnorm(1 - p); (y[n - c + 1] - y[c])/(2*z)
-    """
-    first = np.log([[21.0, 24, 28, 30, 35, 41, 44]])
-    estimate = median_error(TwoSample.without_floor(first, np.zeros((1, 7))))
-    z = stats.norm.ppf(1 - stats.binom.cdf(0, 7, 0.5))
-    assert estimate.error[0] == pytest.approx((np.log(44) - np.log(21)) / (2 * z))
-    assert estimate.difference[0] == pytest.approx(np.log(30))
 
 
 def swapped_cases() -> Iterator[object]:
@@ -125,14 +91,3 @@ def test_too_few_seeds_give_nan_in_place(name: str, estimand: Estimand) -> None:
     bounds = interval(name, first, second, estimand=estimand)
     assert np.isnan(bounds.low).tolist() == [True, True, False]
     assert np.isnan(bounds.difference).tolist() == [False, True, False]
-
-
-def test_medians_of_more_than_a_thousand_values_have_an_interval() -> None:
-    """An even number of values for which binomial coefficients overflow gives about what one less gives."""
-    values = stats.norm.ppf((np.arange(1100) + 0.5) / 1100)[np.newaxis]
-    width = []
-    for n in (1100, 1099):
-        bounds = interval("percentile", values[:, :n], np.zeros((1, 5)), estimand=Estimand.MEDIAN)
-        width.append(bounds.high[0] - bounds.low[0])
-    assert width[0] == pytest.approx(width[1], rel=0.05)
-    assert width[0] == pytest.approx(2 * 1.96 * np.sqrt(np.pi / 2 / 1100), rel=0.05)
