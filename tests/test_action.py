@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 PROGRAMS = {
     "abtune": f"""#!/bin/sh
 test "$1" = sweep && set -- "$@" --target cpu --dry-run --out new.nc
-PYTHONPATH={ROOT} exec {sys.executable} -m abtune "$@"
+PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m abtune "$@"
 """,
     "gh": """#!/bin/sh
 echo "$@" >> calls.txt

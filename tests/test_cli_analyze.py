@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -252,7 +253,7 @@ def test_a_disk_that_fills_up_is_one_line(sweep: str, words: str, unbuffered: st
 )
 def test_unread_output_changes_no_exit_code(sweep: str, words: str, code: int, output: str) -> None:
     """Only a gate ends with 1, whoever reads what is said about it."""
-    script = f"({sys.executable} -m abtune {words}; echo $? > code) {output}"
+    script = f"({shlex.quote(sys.executable)} -m abtune {words}; echo $? > code) {output}"
     subprocess.run(["/bin/sh", "-c", script], stdout=subprocess.DEVNULL, check=True)
     assert Path("code").read_text(encoding="utf-8") == f"{code}\n"
 
@@ -274,7 +275,7 @@ def test_a_folder_without_permission_is_one_line(run: Run, monkeypatch: pytest.M
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
 def test_a_closed_output_is_no_error(sweep: str) -> None:
     """Where there is no standard output at all, the report goes nowhere and the gate still counts."""
-    script = f"exec {sys.executable} -m abtune analyze --fail-on regressed >&-"
+    script = f"exec {shlex.quote(sys.executable)} -m abtune analyze --fail-on regressed >&-"
     done = subprocess.run(["/bin/sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "abtune: --fail-on regressed: M=256_N=256_K=256\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def test_there_is_a_script_for_each_shell(shell: str, run: Run) -> None:
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     """After the command of the README, bash knows how to complete abtune, with what the program offers."""
     program = tmp_path / "abtune"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m abtune "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m abtune "$@"\n')
     program.chmod(0o755)
     script = """
         eval "$(abtune completion bash)" && complete -p abtune

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import struct
 from dataclasses import replace
 from importlib.util import find_spec
@@ -95,7 +96,7 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("needs the packages of the cuda extra")
     monkeypatch.setenv("CUDA_HOME", str(root))
     monkeypatch.setenv("CUDA_PATH", str(root))
-    monkeypatch.setenv("TVM_CUDA_NVRTC_EXTRA_OPTS", f"-I{root}/include/cccl")
+    monkeypatch.setenv("TVM_CUDA_NVRTC_EXTRA_OPTS", shlex.quote(f"-I{root}/include/cccl"))
 
 
 def cuda_source(room: Any, config: Configuration, candidate: Candidate) -> str:
