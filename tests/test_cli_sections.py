@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from golden_files import assert_golden
 from running import Run
@@ -64,6 +65,15 @@ def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
     assert "--section single-run says what" in run("analyze", PUBLISHED).out
     assert "single-run says what" not in run("analyze", PUBLISHED, "--section", "report,single-run").out
     assert "single-run" not in run("analyze", PILOT).out
+
+
+def test_the_report_of_single_processes_points_to_their_timings(run: Run) -> None:
+    """Where each run has timings enough for that page, and not where it has one."""
+    latency = np.random.default_rng(0).normal(1, 0.01, (2, 2, 1, 1, 8))
+    abtune.save_dataset(abtune.make_dataset(latency, shapes=["a", "b"], configs=["old", "new"]), "one.nc")
+    report = " ".join(run("analyze", "one.nc").out.split())
+    assert "--section single-run says what such a table supports, and --section timings what its" in report
+    assert "--section timings" not in run("analyze", PUBLISHED).out
 
 
 def test_single_runs_in_other_formats(run: Run) -> None:

@@ -36,6 +36,8 @@ from abtune.report.stories import stories
 from abtune.shapes import select_labels
 from abtune.text import bound_percent, count, listed, percent, plain_percent
 
+# Fewer timings of a run have no section of their own.
+_TIMED_OFTEN = 5
 # What `--sort` sorts by, NaN last.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
     "boost": lambda row: np.nan_to_num(-row.boost, nan=np.inf),
@@ -142,7 +144,9 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
-        hint = "One run per cell: --section single-run says what such a table supports."
+        timed = analysis.dataset is not None and analysis.dataset.sizes["repeat"] >= _TIMED_OFTEN
+        more = ", and --section timings what its timings show" * timed
+        hint = f"One run per cell: --section single-run says what such a table supports{more}."
         yield Bullets((*notes.general, *[hint] * (single and view.hint)), footnotes=notes.numbered)
     # With one run per cell, all reasons are the same, and the methods judge nothing.
     if view.why or not (view.brief or single):
