@@ -136,7 +136,6 @@ def test_more_seeds_do_not_hide_where_the_runs_came_from(run: Run, swept: Path) 
             ["--out", "later.nc", "--target", "cuda"],
             "on a machine with a device for llvm, or give its --target",
         ),
-        (["--out", "later.nc", "--rpc-key", "board"], "--rpc-tracker and --rpc-key go together"),
         (["--out", "later.nc", "--rounds", "0"], "0 is not in the range"),
         ([], "Missing option '--out'"),
     ],

@@ -30,7 +30,6 @@ GPU = TargetFacts(
     devices=("a GPU",) * 2,
     threads=1,
     versions={"tvm": "0.27"},
-    remote="",
 )
 CPU = TargetFacts(
     kind="llvm",
@@ -39,7 +38,6 @@ CPU = TargetFacts(
     devices=("a CPU",),
     threads=1,
     versions={"tvm": "0.27"},
-    remote="",
 )
 SMALL = "M=16_N=16_K=16"
 QUICK = ("--shapes", SMALL, "--trials", "2", "--cores", "1", "--target", "cpu")

@@ -75,7 +75,6 @@ def test_a_mistake_is_one_line(run: Run, text: str, said: str) -> None:
         ('candidate = "mine:wide"', "candidate of sweep would import a module, so it has to be typed"),
         ('baseline = "mine:wide"', "baseline of sweep would import a module, so it has to be typed"),
         ('scheduler = "tcp://203.0.113.1:8786"', "scheduler of sweep has to be typed"),
-        ('rpc-tracker = "203.0.113.1:9190"', "rpc-tracker of sweep has to be typed"),
         ('out = "/somewhere/else.nc"', "out of sweep has to be typed"),
     ],
 )

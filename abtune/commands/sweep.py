@@ -125,8 +125,7 @@ def sweep(**options: Any) -> int:
     plan, store = request.plan_for(workplace.facts), Store(options["out"])
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
-    here = not workplace.facts.remote and not workplace.scheduler
-    if options["target"] == "auto" and workplace.facts.kind != "cuda" and here:
+    if options["target"] == "auto" and workplace.facts.kind != "cuda" and not workplace.scheduler:
         emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
     emit(_in_width(plan_words(plan, workplace, store, dropped)))

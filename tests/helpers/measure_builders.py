@@ -56,7 +56,6 @@ def make_facts(**changes: Any) -> TargetFacts:
         "devices": ("a device",),
         "threads": 1,
         "versions": {"tvm": "0.27"},
-        "remote": "",
     }
     return TargetFacts(**{**facts, **changes})
 

@@ -14,7 +14,7 @@ from abtune.errors import InputError, unknown_name
 COMMANDS_WITH_DEFAULTS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
 CONFIG_FILE = "abtune.toml"
 # A file that came with a folder may not choose what is overwritten, or which host runs code here.
-_TYPED = {"out", "output", "scheduler", "rpc-tracker", "rpc-key"}
+_TYPED = {"out", "output", "scheduler"}
 _MOST_BYTES = 2**20
 
 

@@ -219,7 +219,7 @@ def read_weights_option(value: str | None) -> Weights | None:
 
 
 # Options that say where and how fast work is done; they do not change what is done.
-WORKPLACE = ("cores", "scheduler", "rpc_tracker", "rpc_key")
+WORKPLACE = ("cores", "scheduler")
 
 
 def duration(value: str) -> float:
@@ -246,16 +246,12 @@ def out_option(meaning: str) -> Option:
 
 
 def workplace_options(cores_help: str) -> Option:
-    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``."""
+    """Return the options ``--cores`` and ``--scheduler``."""
     return together(
         click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
         click.option(
             "--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port."
         ),
-        click.option(
-            "--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC."
-        ),
-        click.option("--rpc-key", default="", metavar="KEY", help="The tracker's key of that device."),
     )
 
 
@@ -264,14 +260,13 @@ def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplac
 
     On request, a trial of a second tells how fast its cores search.
     """
-    from abtune.measure.plan.workplace import Workplace, machine_load, remote_device, usable_cores
+    from abtune.measure.plan.workplace import Workplace, machine_load, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 
-    remote = remote_device(options["rpc_tracker"], options["rpc_key"])
     cores = options["cores"] or usable_cores()
     if options["scheduler"]:  # how many cores its workers have is not known here, so one is tried
-        facts = find_target_at(options["scheduler"], options["target"], remote, int(tried))
+        facts = find_target_at(options["scheduler"], options["target"], int(tried))
     else:
-        facts = find_target(options["target"], remote, cores if tried else 0)
+        facts = find_target(options["target"], cores if tried else 0)
     load = None if options["scheduler"] else machine_load(cores)
     return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load or 0.0)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from abtune.errors import InputError, TargetError
+from abtune.errors import TargetError
 
 # The one module that child processes import, and whose functions they call by name.
 TVM_MODULE = "abtune.measure.tvm.metaschedule"
@@ -16,8 +15,6 @@ TVM_MODULE = "abtune.measure.tvm.metaschedule"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
 # NVML numbers GPUs by their bus. So must CUDA, whose first GPU is otherwise the fastest.
 BUS_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-# This variable tells a process that measures where its device is, in the form of TargetFacts.remote.
-REMOTE = "ABTUNE_REMOTE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +27,13 @@ class TargetFacts:
     devices: tuple[str, ...]  # names of the devices that can measure: GPUs, or this CPU
     threads: int  # threads that a kernel may use on a CPU
     versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
-    remote: str  # address of the device as host:port/key of an RPC tracker; empty for this machine
     # random schedules a second that each core samples while all do, in a short trial; zero without one
     rate: float = 0.0
 
     @property
     def shares_cores(self) -> bool:
         """Whether kernels are timed on the cores that search."""
-        return self.kind != "cuda" and not self.remote
+        return self.kind != "cuda"
 
 
 # More load than this is busy: searches get less, and timings of a CPU are noisy.
@@ -78,17 +74,6 @@ def usable_cores() -> int:
     except ImportError:  # abtune doctor says so
         return os.cpu_count() or 1
     return int(cpu_count())
-
-
-def remote_device(tracker: str, key: str) -> str:
-    """Return the address of a device behind an RPC tracker, in the form of ``TargetFacts.remote``."""
-    if not tracker and not key:
-        return ""
-    if not (tracker and key):
-        raise InputError("--rpc-tracker and --rpc-key go together: give HOST:PORT and the key of a device")
-    if not re.fullmatch(r"[^/]+:\d+", tracker):
-        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
-    return f"{tracker}/{key}"
 
 
 def require_kind(facts: TargetFacts, target: str) -> None:

@@ -6,7 +6,6 @@ import functools
 import math
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
 from abtune.measure.tvm import nvml
 from abtune.measure.tvm.load_tvm import tvm
-from abtune.measure.tvm.tvm_devices import device_of, is_cuda, remote_session
+from abtune.measure.tvm.tvm_devices import device_of, is_cuda
 from abtune.shapes import Conv2d, Gemm, Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
@@ -88,18 +87,11 @@ def arguments(shape: Shape, target: str) -> list[Any]:
 # The check, the first call and the timing of one kernel follow each other.
 @functools.lru_cache(maxsize=1)
 def load_library(library: bytes) -> Any:
-    """Return the runtime module of a shared library, loaded where this process measures."""
+    """Return the runtime module of a shared library."""
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(library)
         file.flush()
-        session, name = remote_session(), Path(file.name).name
-        if session is None:
-            return tvm.runtime.load_module(file.name)
-        session.upload(file.name)
-        try:
-            return session.load_module(name)
-        finally:  # it is loaded by now, and a device has no room for every candidate of a sweep
-            session.remove(name)
+        return tvm.runtime.load_module(file.name)
 
 
 @functools.lru_cache(maxsize=1)

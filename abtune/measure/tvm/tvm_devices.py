@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import os
 from typing import Any
 
 from abtune.errors import TargetError
-from abtune.measure.plan.workplace import REMOTE, TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.tvm import nvml, nvrtc
 from abtune.measure.tvm.load_tvm import tvm
 
 
-def describe_target(spec: str, remote: str = "") -> TargetFacts:
+def describe_target(spec: str) -> TargetFacts:
     """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target."""
-    _devices()  # a tracker that does not answer is an error of any target
-    target = _resolve(spec, remote)
+    target = _resolve(spec)
     kind = str(target.kind.name)
     if kind == "llvm" and "num-cores" not in target.attrs:  # which MetaSchedule demands
         # A kernel gets one thread, so that searches can go on on the other cores.
@@ -25,31 +23,25 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
     if kind not in ("cuda", "llvm"):
         raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
     if kind == "cuda":
-        _require_gpu(remote)
+        _require_gpu()
     arch = str(target.attrs.get("arch", "sm_0")) if kind == "cuda" else "sm_0"
     return TargetFacts(
         kind=kind,
         target=str(target),
         arch=int("".join(filter(str.isdigit, arch))),
-        devices=_device_names(kind, str(target), remote),
+        devices=_device_names(kind),
         threads=int(target.attrs["num-cores"]) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
-        remote=remote,
     )
 
 
-def _resolve(spec: str, remote: str) -> Any:
+def _resolve(spec: str) -> Any:
     if spec == "cuda":
-        _require_gpu(remote)
+        _require_gpu()
     if spec == "cuda" or (spec == "auto" and _has_gpu()):
         return _target_of_gpu()
     if spec not in ("auto", "cpu", "llvm"):
         return _parse_target(spec)
-    if remote:
-        raise TargetError(
-            "the CPU behind an RPC tracker is not known here; give it as a target, such as "
-            """--target '{"kind": "llvm", "mcpu": "cortex-a76", "num-cores": 4}'"""
-        )
     target = {"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()}
     lacking = _lacking(tvm.target.Target(target))
     return tvm.target.Target({**target, "mattr": lacking} if lacking else target)
@@ -74,18 +66,17 @@ def _lacking(target: Any) -> list[str]:
 
 
 def _has_gpu() -> bool:
-    return bool(_devices().cuda(0).exist)
+    return bool(tvm.cuda(0).exist)
 
 
-def _require_gpu(remote: str) -> None:
+def _require_gpu() -> None:
     if not _has_gpu():
-        reason = f"{remote} has none" if remote else nvrtc.why_no_gpu()
-        raise TargetError(f"no usable CUDA device ({reason}); use --target cpu")
+        raise TargetError(f"no usable CUDA device ({nvrtc.why_no_gpu()}); use --target cpu")
 
 
 def _target_of_gpu() -> Any:
     try:
-        return tvm.target.Target.from_device(_devices().cuda(0))
+        return tvm.target.Target.from_device(tvm.cuda(0))
     except Exception as error:
         raise TargetError(
             f"CUDA finds a GPU and cannot use it ({_last_line(error)}); run nvidia-smi to see whether the "
@@ -105,20 +96,16 @@ def _last_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
-def _device_names(kind: str, target: str, remote: str) -> tuple[str, ...]:
-    if remote or kind != "cuda":
-        return (device_name(target),)
+def _device_names(kind: str) -> tuple[str, ...]:
+    if kind != "cuda":
+        return (nvml.cpu_name(),)
     gpus = itertools.takewhile(lambda gpu: gpu.exist, map(tvm.cuda, itertools.count()))
     return tuple(str(gpu.device_name) for gpu in gpus)
 
 
 def device_name(target: str) -> str:
     """Return the name of the device that this process measures."""
-    remote = os.environ.get(REMOTE, "")
-    if not is_cuda(target):
-        return remote or nvml.cpu_name()
-    name = str(device_of(target).device_name)
-    return f"{name} at {remote}" if remote else name
+    return str(device_of(target).device_name) if is_cuda(target) else nvml.cpu_name()
 
 
 @functools.lru_cache(maxsize=8)
@@ -134,28 +121,4 @@ def is_cuda(target: str) -> bool:
 
 def device_of(target: str) -> Any:
     """Return the device that this process measures."""
-    return _devices().cuda(0) if is_cuda(target) else _devices().cpu(0)
-
-
-def remote_session() -> Any:
-    """Return the session of the RPC server that this process measures; None for this machine."""
-    devices = _devices()
-    return None if devices is tvm else devices
-
-
-@functools.lru_cache(maxsize=1)
-def _devices() -> Any:
-    """Return the source of devices: TVM itself, or a session of the RPC server that the tracker assigns."""
-    remote = os.environ.get(REMOTE)
-    if not remote:
-        return tvm
-    from tvm import rpc
-
-    address, _, key = remote.partition("/")
-    host, _, port = address.rpartition(":")
-    tracker = rpc.connect_tracker(host, int(port))
-    known = tracker.summary()["queue_info"]
-    if key not in known:  # a request for it would wait for ever
-        raise TargetError(f"the RPC tracker at {address} has no device {key!r}; it has: {', '.join(known)}")
-    # A session of any length: others let the server end it in the middle of a sweep.
-    return tracker.request(key, session_timeout=0)
+    return tvm.cuda(0) if is_cuda(target) else tvm.cpu(0)

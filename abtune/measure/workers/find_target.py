@@ -7,14 +7,13 @@ import contextlib
 import importlib.metadata
 import re
 import shutil
-import socket
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
 from abtune.errors import TargetError
-from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 
@@ -48,18 +47,14 @@ def require_tvm() -> None:
 
 # Seconds of sampling that tell how fast a core searches.
 TRIAL = 0.7
-# Seconds within which an RPC tracker has to take a connection. TVM itself would try for a minute.
-_ANSWER = 5.0
 
 
-def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
+def find_target(spec: str, cores: int = 0) -> TargetFacts:
     """Return the facts about a target on this machine; if `cores` is given, also how fast these search."""
     require_tvm()
-    _require_tracker(remote)
-    environment = {REMOTE: remote, **BUS_ORDER}
-    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, environment)) as slot:
+    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, BUS_ORDER)) as slot:
         try:
-            facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
+            facts: TargetFacts = slot.call("describe_target", spec, timeout=120.0)
             if len(names := sorted({*facts.devices})) > 1:  # timings of several kinds cannot be compared
                 remedy = "set CUDA_VISIBLE_DEVICES to those of one kind, counted by bus as nvidia-smi does"
                 raise TargetError(f"this machine has different devices: {', '.join(names)}; {remedy}")
@@ -75,18 +70,6 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     return replace(facts, rate=rate)
 
 
-def _require_tracker(remote: str) -> None:
-    """Refuse the address of a device, if its RPC tracker takes no connection."""
-    address = remote.partition("/")[0]
-    host, _, port = address.rpartition(":")
-    try:
-        if remote:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
-    except (OSError, OverflowError):
-        remedy = "start one, or give its HOST:PORT as --rpc-tracker"
-        raise TargetError(f"no RPC tracker answers at {address}; {remedy}") from None
-
-
 def _rate(server: ForkServer, target: str, cores: int) -> float:
     """Return the mean number of random schedules a second that a core samples while all do, or zero."""
 
@@ -99,7 +82,7 @@ def _rate(server: ForkServer, target: str, cores: int) -> float:
     return 0.0
 
 
-def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
+def find_target_at(scheduler: str, spec: str, cores: int = 0) -> TargetFacts:
     """Return the facts about a target where a cluster measures; this machine may have no such device."""
     from abtune.measure.workers.cluster import connected, naming_losses  # dask takes a second to import
 
@@ -107,7 +90,7 @@ def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) 
         async with connected(scheduler) as (client, offers):
             # Any of them, because one that is gone would be waited for.
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(find_target, spec, remote, cores, workers=measuring, pure=False)
+            future = client.submit(find_target, spec, cores, workers=measuring, pure=False)
             return await future
 
     with naming_losses():

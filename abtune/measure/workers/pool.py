@@ -18,7 +18,7 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
 
@@ -67,7 +67,7 @@ class ProcessPool(WorkerPlugin):
 
     @property
     def device_is_apart(self) -> bool:
-        """Whether kernels run on a GPU or behind a tracker, where errors and memory may outlive a call."""
+        """Whether kernels run on a GPU, where errors and memory may outlive a call."""
         return not self._facts.shares_cores
 
     @contextlib.contextmanager
@@ -89,8 +89,6 @@ class ProcessPool(WorkerPlugin):
 
 
 def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
-    if facts.remote:
-        return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
         # Here the variable limits the kernel that is timed, so it differs from ONE_THREAD.
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}

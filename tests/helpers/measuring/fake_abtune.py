@@ -17,7 +17,7 @@ from abtune.measure.plan.workplace import TargetFacts
 abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
 
 
-def find_target(spec: str, remote: str, cores: int) -> TargetFacts:
+def find_target(spec: str, cores: int) -> TargetFacts:
     if spec == "refuse":
         raise TargetError("no such device; use another")
     if spec.startswith("kill "):
@@ -33,7 +33,6 @@ def find_target(spec: str, remote: str, cores: int) -> TargetFacts:
         devices=("a device",),
         threads=1,
         versions={},
-        remote=remote,
     )
 
 

@@ -14,7 +14,7 @@ def sampling_rate(target: str, seconds: float) -> float:
     return os.nice(0) + seconds
 
 
-def describe_target(spec: str, remote: str) -> TargetFacts:
+def describe_target(spec: str) -> TargetFacts:
     match spec:
         case "refuse":
             raise TargetError("no such device; use another")
@@ -31,5 +31,4 @@ def describe_target(spec: str, remote: str) -> TargetFacts:
         devices=tuple(spec.split(" and ")),
         threads=1,
         versions={"pid": str(os.getpid()), "order": os.environ.get("CUDA_DEVICE_ORDER", "")},
-        remote=remote,
     )

@@ -20,7 +20,6 @@ GPU = TargetFacts(
     devices=("a GPU", "a GPU"),
     threads=1,
     versions={"tvm": "0.27"},
-    remote="",
 )
 CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, devices=("a CPU",))
 
