@@ -18,7 +18,6 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, CONFIG_FILE, defaults_of
 from abtune.commands.common.options import WholeSummaries
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
@@ -84,11 +83,6 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-    elif ctx.invoked_subcommand in COMMANDS_WITH_DEFAULTS:
-        values = defaults_of(cli.get_command(ctx, ctx.invoked_subcommand), ctx)
-        ctx.default_map = {ctx.invoked_subcommand: values}
-        if values:
-            remark(f"abtune: defaults from {CONFIG_FILE}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
