@@ -39,7 +39,6 @@ COMMANDS: Mapping[str, str] = {
     "merge": "abtune.commands.importing:merge",
     "datasets": "abtune.commands.importing:datasets",
     "doctor": "abtune.commands.doctor:doctor",
-    "completion": "abtune.commands.doctor:completion",
 }
 
 OK, BAD_INPUT, DEFECT, INTERRUPTED = 0, 2, 70, 130

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import Run
 
 
 def completed(words: str) -> list[str]:
@@ -44,13 +43,6 @@ def test_commands_options_values_and_datasets_are_completed(words: str, offered:
     assert completed(words) == offered
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_there_is_a_script_for_each_shell(shell: str, run: Run) -> None:
-    outcome = run("completion", shell)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert f"_ABTUNE_COMPLETE={shell}_complete" in outcome.out
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="takes bash 4.4")
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     """After the command of the README, bash knows how to complete abtune, with what the program offers."""
@@ -58,7 +50,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m abtune "$@"\n')
     program.chmod(0o755)
     script = """
-        eval "$(abtune completion bash)" && complete -p abtune
+        eval "$(_ABTUNE_COMPLETE=bash_source abtune)" && complete -p abtune
         COMP_WORDS=(abtune ana) COMP_CWORD=1
         _abtune_completion abtune && echo "${COMPREPLY[@]}"
     """

@@ -1,4 +1,4 @@
-"""``abtune doctor`` and ``abtune completion``: what this machine has, and what its shell completes."""
+"""``abtune doctor``: whether this machine can sweep."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from abtune.commands.common.options import out_option, target_option
 from abtune.commands.common.output import Destination, report_options
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from abtune.report.page import Part
 
 NOT_READY = 2
-SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command(
@@ -65,19 +63,3 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
         table("check", [finding.name for finding in findings], *filled(columns)),
         Prose(conclusion),
     )
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  eval "$(abtune completion bash)"       in ~/.bashrc
-  eval "$(abtune completion zsh)"        in ~/.zshrc, below compinit
-  abtune completion fish | source        in ~/.config/fish/config.fish
-"""
-)
-@click.argument("shell", type=click.Choice(list(SHELLS)))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes commands and options."""
-    complete = SHELLS[shell](ctx.find_root().command, {}, "abtune", "_ABTUNE_COMPLETE")
-    click.echo(complete.source())
