@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.common.options import out_option, target_option
+from abtune.commands.common.options import target_option
 from abtune.commands.common.output import Destination, report_options
 from abtune.text import NOTHING, count
 
@@ -29,10 +28,9 @@ Examples:
 """
 )
 @target_option
-@out_option("Where a sweep is to put its dataset; nothing is written.")
 @click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
 @report_options
-def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) -> int:
+def doctor(target: str, *, no_trial: bool, destination: Destination) -> int:
     """Check whether this machine can sweep, and what to do if not.
 
     Looks at software, compiler, GPUs, memory, load and disk. Then a few small kernels are proposed, built and
@@ -42,7 +40,7 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
     from abtune.measure.diagnose import diagnose, problems
     from abtune.report.page import Section
 
-    findings = diagnose(target, out, with_trial=not no_trial)
+    findings = diagnose(target, with_trial=not no_trial)
     number = len(problems(findings))
     result = {"ready": not number, "findings": findings}
     destination.write(Section(name="", page=_page(findings, number), result=result))

@@ -20,11 +20,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure.plan.plan import Plan, Request
 from abtune.measure.plan.workplace import LOAD_PER_CORE, TargetFacts, Workplace, machine_load, usable_cores
-from abtune.measure.store.store import Store
 from abtune.measure.tvm import nvml, nvrtc
 from abtune.measure.workers.find_target import find_compiler, find_target, installed_version, require_tvm
 from abtune.measure.workers.fork_server import allocator
@@ -56,10 +54,10 @@ def _warned(name: str, state: str, *, of: bool, advice: str) -> Finding:
     return Finding(name, Level.WARNING, state, advice) if of else Finding(name, Level.OK, state)
 
 
-def refused(name: str, error: AbtuneError, otherwise: str = "see docs/sweep.md") -> Finding:
+def refused(name: str, error: AbtuneError) -> Finding:
     """Return an error's line as a problem; the words after its last semicolon are the advice."""
     state, _, advice = str(error).rpartition("; ")
-    return Finding(name, Level.PROBLEM, state or advice, advice if state else otherwise)
+    return Finding(name, Level.PROBLEM, state or advice, advice if state else "see docs/sweep.md")
 
 
 def check_python() -> Finding:
@@ -148,15 +146,14 @@ def _available_memory() -> float:
     return math.inf
 
 
-def check_output(out: Path) -> Finding:
-    """Return whether a sweep can go on here: its files are read, and the folder is writable and has room."""
-    try:
-        folder = place_for(out).parent
-        Store(out).read_all()  # a sweep reads its files first, and ends where one is damaged
-    except AbtuneError as error:
-        return refused("output", error, "give another --out")
+def check_output(folder: Path) -> Finding:
+    """Return whether a sweep can write into a folder, and has room there."""
     free = shutil.disk_usage(folder).free
     state = f"{folder}, {free / 1e9:.1f} GB free"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Finding(
+            "output", Level.PROBLEM, f"{folder} may not be written", "give another place with --out"
+        )
     if free < _BYTES_OF_OUTPUT / 20:
         return Finding("output", Level.PROBLEM, state, "make room, or give another --out")
     advice = "a sweep of many shapes and seeds may need more"
@@ -205,14 +202,14 @@ def _about_cuda(facts: TargetFacts) -> Finding:
 TRIAL_LIMIT = 300.0
 
 
-def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
-    """Return the findings about this machine."""
+def diagnose(target: str, *, with_trial: bool) -> list[Finding]:
+    """Return the findings about this machine and this folder."""
     findings = [check_python(), check_packages(), *check_tvm()]
     facts: TargetFacts | None = None
     if not problems(findings):
         facts, about_target = check_target(target)
         findings += about_target
-    findings += [*check_host(usable_cores()), check_output(out)]
+    findings += [*check_host(usable_cores()), check_output(Path.cwd())]
     if facts is not None and with_trial and not problems(findings):
         try:
             plan = Request(seeds=1).plan_for(facts)

@@ -245,15 +245,6 @@ class Store:
         path = self._path("searches", run.key)
         return read_json(path, history_from_json) if path.exists() else (History(), "")
 
-    def read_all(self) -> None:
-        """Read every file, as a sweep does; StoreError for one that cannot be read."""
-        if self.identity() is not None:
-            self._require_own_dataset()
-        self.records()
-        self.rounds()
-        for path in (self.folder / "searches").glob("*.json.gz"):
-            read_json(path, history_from_json)
-
     def forget_search(self, run: Run) -> None:
         """Remove the search of a run that is over."""
         self._path("searches", run.key).unlink(missing_ok=True)
