@@ -13,7 +13,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -151,27 +150,25 @@ DEFAULT_PAIR: Mapping[str, tuple[str, str]] = {
 
 
 def find_configuration(name: str) -> Configuration:
-    """Return a configuration by its name here or in an installed package, or as ``module:attribute``."""
+    """Return a configuration by its name here, or as ``module:attribute``."""
     if name in CONFIGURATIONS:
         return CONFIGURATIONS[name]
-    others = {entry.name: entry.value for entry in entry_points(group="abtune.configurations")}
-    if ":" not in name and name not in others:
-        raise unknown_name("configuration", name, [*CONFIGURATIONS, *others, "module:attribute"])
-    # An installed package is not looked for in the working directory, where a file may have its name.
-    value = import_attribute(others.get(name, name), here=name not in others)
+    if ":" not in name:
+        raise unknown_name("configuration", name, [*CONFIGURATIONS, "module:attribute"])
+    value = import_attribute(name)
     if not isinstance(value, Configuration):
         raise InputError(f"{name} is a {type(value).__name__}, not an abtune.configurations.Configuration")
     return value
 
 
-def import_attribute(reference: str, *, here: bool = True) -> Any:
-    """Import ``module:attribute``; ``here`` says whether the working directory is searched, too."""
+def import_attribute(reference: str) -> Any:
+    """Import ``module:attribute``; the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
     absent = object()
     if module_name[:1] in ("", ".") or "/" in module_name:
         raise InputError(f"cannot import {reference!r}: write mine:wide for `wide` in mine.py of this folder")
     try:
-        with _working_directory_first() if here else contextlib.nullcontext():
+        with _working_directory_first():
             module = importlib.import_module(module_name)
         value = getattr(module, attribute, absent)  # a module's own __getattr__ may raise
     except KeyboardInterrupt:

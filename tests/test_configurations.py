@@ -229,24 +229,3 @@ def test_what_can_run_is_not_refused() -> None:
     require_runnable(Configuration(name="x"), kind="llvm", arch=0)
     require_runnable(Configuration(name="x"), kind="cuda", arch=60)
     require_runnable(ASYNC, kind="cuda", arch=80)
-
-
-def test_other_packages_add_configurations(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry point is a configuration by its name; what is installed beside it is not imported."""
-    installed = Path("installed", "others-1.0.dist-info")
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: others\nVersion: 1.0\n", encoding="utf-8"
-    )
-    lines = ("theirs = quick_configurations:QUICK", "odd = math:pi", "broken = no_such_module:X")
-    text = "\n".join(["[abtune.configurations]", *lines])
-    (installed / "entry_points.txt").write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend("installed")
-    Path("quick_configurations.py").write_text("raise SystemExit('of a stranger')", encoding="utf-8")
-    assert isinstance(find_configuration("theirs"), Configuration)
-    with pytest.raises(InputError, match="odd is a float, not an abtune"):
-        find_configuration("odd")
-    with pytest.raises(InputError, match="cannot import 'no_such_module:X'"):
-        find_configuration("broken")
-    with pytest.raises(InputError, match="unknown configuration 'their'; did you mean: theirs"):
-        find_configuration("their")
