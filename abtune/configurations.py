@@ -29,8 +29,6 @@ class Configuration:
     ----------
     name : str
         The name in tables, datasets and file names: letters, digits, and ``._+-`` after the first.
-    summary : str
-        What it does, in a few words.
     strategy : str
         Search strategy of MetaSchedule: ``"evolutionary"`` or ``"replay-trace"`` (random).
     strategy_options : mapping of str to number
@@ -53,7 +51,6 @@ class Configuration:
     """
 
     name: str
-    summary: str = ""
     strategy: str = "evolutionary"
     strategy_options: Mapping[str, float] = field(default_factory=dict)
     skipped_annotation: str = ""
@@ -103,36 +100,32 @@ class Configuration:
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
         settings = asdict(self)
-        # They change no search, so that runs with another summary or transfer may be in one dataset.
-        del settings["summary"], settings["transfer"]
+        # It changes no search, so that runs with another transfer may be in one dataset.
+        del settings["transfer"]
         return settings
 
 
+# Synchronous copies to shared memory, and the default build.
 MAINLINE = Configuration(
     name="mainline",
-    summary="synchronous copies to shared memory, default build",
     skipped_annotation="software_pipeline_async_stages",
     transfer="abtune.traces:synchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
+# Asynchronous copies to shared memory in software pipelines (cp.async).
 ASYNC = Configuration(
     name="async",
-    summary="asynchronous copies to shared memory in software pipelines (cp.async)",
     pass_config={"tirx.use_async_copy": True},
     transfer="abtune.traces:asynchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
-EVOLUTIONARY = Configuration(
-    name="evolutionary", summary="evolutionary search with a learned cost model", strategy="evolutionary"
-)
-RANDOM = Configuration(
-    name="random", summary="random sampling of the design space (replay-trace)", strategy="replay-trace"
-)
+EVOLUTIONARY = Configuration(name="evolutionary", strategy="evolutionary")
+RANDOM = Configuration(name="random", strategy="replay-trace")
+# Random sampling of a smaller design space, whose innermost tiles have 16 floats.
 VECTOR_TILES = Configuration(
     name="vector-tiles",
-    summary="random sampling of a smaller design space, whose innermost tiles have 16 floats",
     strategy="replay-trace",
     space="abtune.measure.tvm.cpu_spaces:vector_tiles",
     target_kind="llvm",

@@ -9,10 +9,6 @@ from dataclasses import replace
 
 from abtune.configurations import MAINLINE
 
-AGAIN = replace(MAINLINE, name="again", summary="the same as mainline")
-SCALAR = replace(
-    MAINLINE,
-    name="scalar",
-    summary="loads and stores are built without vectors",
-    pass_config={"tirx.disable_vectorize": True},
-)
+AGAIN = replace(MAINLINE, name="again")
+# Loads and stores are built without vectors.
+SCALAR = replace(MAINLINE, name="scalar", pass_config={"tirx.disable_vectorize": True})

@@ -52,7 +52,6 @@ def test_names_are_found() -> None:
     for name, config in CONFIGURATIONS.items():
         assert find_configuration(name) is config
         assert config.name == name
-        assert config.summary
 
 
 def test_pairs_are_runnable() -> None:
@@ -73,9 +72,7 @@ def test_the_published_pair_differs_in_its_meaning() -> None:
 
 
 def test_settings_are_what_decides() -> None:
-    """Settings hold everything but the summary, and differ where anything else does."""
-    assert "summary" not in MAINLINE.settings()
-    assert replace(MAINLINE, summary="other").settings() == MAINLINE.settings()
+    """Settings differ where anything that is searched does."""
     for change in (
         {"name": "x"},
         {"strategy": "replay-trace"},
@@ -104,7 +101,6 @@ def test_settings_are_what_decides() -> None:
         ({"minimum_arch": "80"}, "minimum_arch of configuration 'x' must be of type int, not str"),
         ({"minimum_arch": True}, "minimum_arch of configuration 'x' must be of type int, not bool"),
         ({"strategy": 5}, "strategy of configuration 'x' must be of type str, not int"),
-        ({"summary": None}, "summary of configuration 'x' must be of type str, not NoneType"),
         ({"target_kind": None}, "target_kind of configuration 'x' must be of type str, not NoneType"),
         ({"skipped_annotation": 1}, "skipped_annotation of configuration 'x' must be of type str, not int"),
         ({"space": 5}, "space of configuration 'x' must be of type str, not int"),

@@ -35,7 +35,6 @@ BUILD_TIMEOUT = 4.0
 
 DYNAMIC = Configuration(
     name="async-dynamic",
-    summary="async with dynamic shared memory",
     pass_config=ASYNC.pass_config,
     space="large_shared_memory:unlimited",
     transfer="large_shared_memory:dynamic",
@@ -43,7 +42,6 @@ DYNAMIC = Configuration(
 )
 MERGED = Configuration(
     name="async-merged",
-    summary="async with static tiles merged",
     pass_config={**ASYNC.pass_config, "tirx.merge_static_smem": True},
     space="large_shared_memory:unlimited",
     transfer="abtune.traces:asynchronous",

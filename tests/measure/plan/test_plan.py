@@ -73,12 +73,6 @@ def test_identity_is_settings_and_configurations() -> None:
     assert plan.identity() != small_plan(SMALL, seeds=2, configs=changed).identity()
 
 
-def test_a_summary_is_not_part_of_the_identity() -> None:
-    """Another summary of a configuration does not separate its runs."""
-    worded = (PLAIN, replace(NEW, summary="in other words"))
-    assert small_plan(configs=worded).identity() == small_plan().identity()
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
