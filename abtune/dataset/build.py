@@ -45,7 +45,7 @@ def make_dataset(
     Parameters
     ----------
     latency : array_like, shape (shape, config, seed) or (shape, config, seed, round, repeat), seconds
-        Time of one call. NaN, or masked, where there is none. A ``timedelta64`` is converted from its unit.
+        Time of one call. NaN, or masked, where there is none.
     shapes : sequence of str
         One label for each entry of the first axis; any text will do.
     configs : sequence of str
@@ -218,31 +218,17 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return floating-point numbers, NaN for what is masked: the value below a mask means nothing."""
     try:
         given: Any = np.ma.asarray(value)
-        if given.dtype.kind == "m":
-            given = _seconds(name, given)
         # NumPy would take True for one second, and drop the imaginary part of a complex number.
-        if given.dtype.kind in "bcM":
-            raise InputError(f"{name} holds {given.dtype}, not numbers; {_what_to_give(name)}")
+        if given.dtype.kind in "bcmM":
+            unit = VARIABLES[name].units if name in VARIABLES else "1"
+            wanted = "" if unit == "1" else f" in {unit}"
+            raise InputError(f"{name} holds {given.dtype}, not numbers; give numbers{wanted}")
         masked: Any = given.astype(np.float64, copy=False)
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from None
     return masked.filled(np.nan)
-
-
-def _seconds(name: str, durations: Any) -> Any:
-    """Convert durations to seconds, whatever their unit; NaN for those that are not known."""
-    unit, _ = np.datetime_data(durations.dtype)
-    if name not in VARIABLES or VARIABLES[name].units != "s" or unit in {"generic", "Y", "M"}:
-        remedy = _what_to_give(name)
-        raise InputError(f"{name} holds {durations.dtype}, which is no time in seconds; {remedy}")
-    return durations / np.timedelta64(1, "s")
-
-
-def _what_to_give(name: str) -> str:
-    variable = VARIABLES.get(name)
-    return f"give numbers in {variable.units}" if variable and variable.units != "1" else "give numbers"
 
 
 def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
