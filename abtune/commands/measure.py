@@ -92,12 +92,11 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     require_kind(workplace.facts, settings.target)
     plan = remeasuring_plan(swept, settings, workplace.facts, own, transfer=options["transfer"])
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    limit = max(end - time.monotonic(), 1.0)
     try:
         with progress_for(sys.stderr) as progress:
             about = about_new_timings(swept, workplace.facts.devices[0], now)
             adopt_winners(swept, plan, store, about)
-            outcome = sweep(plan, store, workplace, about=about, time_limit=limit, progress=progress)
+            outcome = sweep(plan, store, workplace, about=about, end=end, progress=progress)
     except KeyboardInterrupt:
         raise interrupted(out) from None
     done = f"{out}: the winners of {listed(datasets)}, measured again"

@@ -157,7 +157,7 @@ def _carry_out(
                 store,
                 workplace,
                 about={**about, LOOKS: looks} if looks else about,
-                time_limit=max(end - time.monotonic(), 1.0),
+                end=end,
                 progress=progress,
             )
 

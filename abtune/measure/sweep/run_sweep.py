@@ -27,7 +27,7 @@ from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.store.as_dataset import plan_from_dataset, records_from_dataset
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.searching import search_all
-from abtune.measure.sweep.session import Clock, Progress, Session
+from abtune.measure.sweep.session import Progress, Session
 from abtune.measure.sweep.winners import measure_all
 from abtune.measure.workers.cluster import open_cluster
 from abtune.stats.testing.design import ALPHA, LOOKS, Look, dropped_shapes, looks_to_json, schedule
@@ -49,13 +49,13 @@ def sweep(
     workplace: Workplace,
     *,
     about: Mapping[str, Any],
-    time_limit: float,
+    end: float,
     progress: Progress,
 ) -> Outcome:
-    """Carry out what is left of a plan, write the dataset, and return how the session ended."""
+    """Carry out what is left of a plan until a moment of the monotonic clock, and write the dataset."""
     with store.opened(plan, about):
         try:
-            session = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))
+            session = asyncio.run(_carry_out(plan, store, workplace, end, progress))
             dataset = _write_dataset(plan, store)
         # Also after Ctrl-C: finished runs become a dataset however the session ends.
         except BaseException:
@@ -76,12 +76,12 @@ def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
 
 
 async def _carry_out(
-    plan: Plan, store: Store, workplace: Workplace, clock: Clock, progress: Progress
+    plan: Plan, store: Store, workplace: Workplace, end: float, progress: Progress
 ) -> Session:
     try:
         with heeding_signals():
             async with open_cluster(workplace) as cluster:
-                session = Session(plan, store, cluster, clock, progress)
+                session = Session(plan, store, cluster, end, progress)
                 await search_all(session)
                 await measure_all(session)
     except asyncio.CancelledError:

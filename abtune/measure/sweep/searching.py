@@ -278,7 +278,7 @@ async def _search_together(
 
 def _deadline(session: Session) -> float:
     """Return the event loop's time at which searching must end; infinite without a limit."""
-    return asyncio.get_running_loop().time() + session.clock.left() - session.reserve()
+    return asyncio.get_running_loop().time() + session.time_left() - session.reserve()
 
 
 def grouped(runs: Sequence[Run], *, shared: bool) -> list[tuple[Run, ...]]:

@@ -7,7 +7,6 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from distributed.client import FutureCancelledError
@@ -40,26 +39,15 @@ class Progress(Protocol):
         """Show what the finished runs say so far, in place of the last news."""
 
 
-@dataclass(slots=True)
-class Clock:
-    """The time that is left of a session."""
-
-    limit: float  # seconds from the start after which the session must have ended
-    _start: float = field(default_factory=time.monotonic, init=False)
-
-    def left(self) -> float:
-        """Return the seconds that are left."""
-        return self.limit - (time.monotonic() - self._start)
-
-
 class Session:
     """The state that the coroutines of one session share."""
 
-    def __init__(self, plan: Plan, store: Store, cluster: Cluster, clock: Clock, progress: Progress) -> None:
+    def __init__(self, plan: Plan, store: Store, cluster: Cluster, end: float, progress: Progress) -> None:
         self.plan = plan
         self.store = store
         self.cluster = cluster
-        self.clock = clock
+        self._end = end  # of the monotonic clock
+        self._length = self.time_left()
         self.progress = progress
         self.out_of_time = False
         self.repeated = 0  # iterations that were searched twice, as Proposal tells
@@ -90,6 +78,10 @@ class Session:
             )
         self.progress.tell("; ".join(news))
 
+    def time_left(self) -> float:
+        """Return the seconds that are left."""
+        return self._end - time.monotonic()
+
     def _latencies(self, label: str) -> list[float]:
         """Return the seconds of each winner of a shape, by their searches."""
         cells = [self._winners.get((label, config.name), []) for config in self.plan.configs]
@@ -107,7 +99,7 @@ class Session:
         """Return the estimated seconds for re-measuring winners if the searches end now."""
         due = [self._latencies(shape.label) for shape in self.plan.shapes if self.is_due(shape.label)]
         # Estimates err, so half as much again. But most of a session is for its searches.
-        return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
+        return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self._length)
 
     def seconds_to_measure(self, winners: Sequence[Sequence[float]]) -> float:
         """Return the estimated seconds to build and re-measure winners with these latencies."""

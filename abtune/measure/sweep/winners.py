@@ -45,7 +45,7 @@ async def measure_all(session: Session) -> None:
 
     try:
         # A few seconds more than are left: estimates err.
-        async with asyncio.timeout(max(session.clock.left(), 0.0) + SLACK):
+        async with asyncio.timeout(max(session.time_left(), 0.0) + SLACK):
             # A session without searches tries one shape however short the time: the next may have no more.
             chosen = _affordable(session, left, at_least=0 if stopped else 1)
             while chosen:
@@ -81,7 +81,7 @@ def _affordable(
         if chosen and kernels * sum(map(len, shapes)) > KERNELS_AT_ONCE:
             break
         latencies = [[record.search_latency for record in runs] for runs in shapes]
-        if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.clock.left():
+        if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.time_left():
             chosen[label] = records
     return chosen
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,11 @@ def run_sweep(
     facts: TargetFacts | None = None,
     scheduler: str = "",
     cores: int = 2,
+    time_limit: float = math.inf,
     **changes: Any,
 ) -> Outcome:
     """Carry out a plan here."""
-    arguments = {"about": ABOUT, "time_limit": math.inf, "progress": Steps(), **changes}
+    arguments = {"about": ABOUT, "progress": Steps(), **changes, "end": time.monotonic() + time_limit}
     return sweep(plan, store, make_workplace(facts, scheduler=scheduler, cores=cores), **arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +49,7 @@ def remeasured_at(
     plan = remeasuring_plan(dataset, settings, workplace.facts, own, transfer=transfer)
     about = about_new_timings(dataset, workplace.facts.devices[0], "2026-02-02T00:00:00+00:00")
     adopt_winners(dataset, plan, store, about)
-    return sweep(plan, store, workplace, about=about, time_limit=time_limit, progress=Steps())
+    return sweep(plan, store, workplace, about=about, end=time.monotonic() + time_limit, progress=Steps())
 
 
 def test_the_searches_stay_and_the_timings_are_new(store: Store) -> None:

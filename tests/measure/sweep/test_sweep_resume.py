@@ -36,7 +36,7 @@ from abtune.measure.store.as_dataset import records_to_dataset
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.run_sweep import heeding_signals
-from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
+from abtune.measure.sweep.session import BUILD_SECONDS, Session
 
 OK = RunStatus.COMPLETE
 SWEEP = ["sweep", "--shapes", f"{SMALL.label},{OTHER.label}", "--trials", "4", "--trials-per-iter", "2"]
@@ -485,22 +485,11 @@ def test_without_time_nothing_is_begun(store: Store, log: Path) -> None:
     assert not proposals(log)
 
 
-def test_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is counted from the start of the session, also beyond its end."""
-    now = 100.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
-    clock = Clock(60.0)
-    clock._start = now
-    assert clock.left() == 60.0
-    now = 170.0
-    assert clock.left() == -10.0
-
-
 def test_measuring_again_takes_all_builds(store: Store) -> None:
     """The estimate for winners has the builds of each core, and timing shared by devices."""
     plan = small_plan(rounds=5, repeats=5, repeat_ms=10)
     cluster = SimpleNamespace(searchers=4, devices=2, builds=[])
-    session = Session(plan, store, cluster, Clock(1000.0), SimpleNamespace())
+    session = Session(plan, store, cluster, math.inf, SimpleNamespace())
     timing = 2 * 5 * 5 * 0.01
     assert session.seconds_to_measure([]) == 0
     assert session.seconds_to_measure([[1e-5] * 3, [1e-5] * 2]) == pytest.approx(
