@@ -45,9 +45,6 @@ def emit(text: str) -> None:
             stream.flush()
     except BrokenPipeError:
         abandon(stream)
-    except OSError as error:
-        abandon(stream)
-        raise StoreError(f"cannot write the standard output: {error.strerror}") from None
 
 
 def remark(text: str) -> None:

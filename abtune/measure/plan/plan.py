@@ -16,7 +16,7 @@ import numpy as np
 from abtune.configurations import DEFAULT_PAIR, Configuration, find_configuration, require_runnable
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
-from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Rounds, RunRecord, run_key, waiting_winners, with_transfers
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.shapes import Shape, select_shapes
@@ -37,10 +37,6 @@ class Run:
     def key(self) -> str:
         """A name that is unique within a sweep and fit for a file."""
         return run_key(self.shape.label, self.config.name, self.seed)
-
-    def problem(self, target: str) -> Problem:
-        """Return what the run tunes on a target, which is given as JSON."""
-        return Problem(shape=self.shape, config=self.config, target=target)
 
 
 @dataclass(frozen=True, kw_only=True)

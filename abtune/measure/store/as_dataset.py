@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from abtune.dataset.build import Cell, add_variables, cells_of, dataset_from_cel
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
+    TRANSFER,
     VARIABLES,
     RunStatus,
     SeedDesign,
@@ -121,6 +123,7 @@ def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
 def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
     """Return the re-measurements of a dataset, shape by shape."""
     measured: dict[str, list[_Cell]] = {}
+    transfers = _transfers(dataset) if "origin" in dataset.coords else {}
     for cell in _cells(dataset):
         if cell["winner"] and (_failure(cell) or not np.isnan(cell["latency"]).all()):
             measured.setdefault(cell["shape"], []).append(cell)
@@ -130,7 +133,7 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
             device=cells[0]["device"],
             host=cells[0]["host"],
             winners=tuple(_times(cell, cells[0]["host"]) for cell in cells),
-            transfers=tuple(_transfers(dataset, shape)),
+            transfers=tuple(transfers.get(shape, ())),
         )
         for shape, cells in measured.items()
     ]
@@ -185,25 +188,17 @@ def _times(cell: _Cell, host: str) -> WinnerTimes:
     return replace(winner, latency=cell["latency"].tolist(), kernel=cell.get("kernel", ""), **states)
 
 
-def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[WinnerTimes]:
-    if "transfer_latency" not in dataset:
-        return
-    cells = dataset.sel(shape=shape)
-    for index in np.ndindex(cells["transfer_status"].shape):
-        config, origin, number = index
-        status = TransferStatus(int(cells["transfer_status"].values[index]))
-        # These are made of the winners again, see :func:`_all_times`.
-        if config == origin or status is TransferStatus.MISSING:
-            continue
-        timed = status is TransferStatus.OK
-        yield WinnerTimes(
-            origin=str(cells["origin"].values[origin]),
-            seed=int(cells["seed"].values[number]),
-            config=str(cells["config"].values[config]),
-            status=status,
-            kernel=str(cells["transfer_kernel"].values[index]) if "transfer_kernel" in cells else "",
-            latency=cells["transfer_latency"].values[index].tolist() if timed else [],
-        )
+def _transfers(dataset: xr.Dataset) -> dict[str, list[WinnerTimes]]:
+    """Return the transfers of each shape; winners as their own configuration built them are none here."""
+    transfers: dict[str, list[WinnerTimes]] = defaultdict(list)
+    names = ("transfer_status", "transfer_kernel", "transfer_latency")
+    for (shape, config, origin, seed), cell in cells_of(dataset, names, TRANSFER):
+        status = TransferStatus(int(cell["transfer_status"]))
+        if config != origin and status is not TransferStatus.MISSING:
+            times = WinnerTimes(config=config, seed=seed, origin=origin, status=status)
+            timed = cell["transfer_latency"].tolist() if status is TransferStatus.OK else []
+            transfers[shape].append(replace(times, latency=timed, kernel=cell.get("transfer_kernel", "")))
+    return transfers
 
 
 def first_difference(known: Any, wanted: Any, name: str = "") -> str:

@@ -110,7 +110,8 @@ class Search:
 
     @property
     def _problem(self) -> Problem:
-        return self.run.problem(self.session.plan.settings.target)
+        target = self.session.plan.settings.target
+        return Problem(shape=self.run.shape, config=self.run.config, target=target)
 
     def _rng_seed(self, attempt: int) -> int:
         run, iteration = self.run, self.history.iterations
