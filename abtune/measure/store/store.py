@@ -42,7 +42,6 @@ from abtune.measure.store.disk import (
 )
 from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
-from abtune.text import count
 
 # Without this file the runs beside it are of unknown settings.
 _RESTORE = "put back a copy of it, or the one that a sweep with the same options and another --out writes"
@@ -183,15 +182,13 @@ class Store:
 
     def to_dataset(self, plan: Plan) -> xr.Dataset:
         """Return the dataset of all runs, also from earlier plans."""
-        content, records = self.about(), self.records()
-        shapes = {*(shape.label for shape in plan.shapes), *(record.shape for record in records)}
+        content = self.about()
         attrs = {
             **content["about"],
-            "title": f"{content['about'].get('title', 'sweep')}, {count(len(shapes), 'shape')}",
             "settings": json.dumps(content["identity"]["settings"]),
             "configurations": json.dumps(content["identity"]["configs"]),
         }
-        return records_to_dataset(plan, records, self.rounds().values(), attrs)
+        return records_to_dataset(plan, self.records(), self.rounds().values(), attrs)
 
     def save_dataset(self, dataset: xr.Dataset) -> None:
         """Write the dataset that was built from the files."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -157,9 +156,8 @@ def about_new_timings(dataset: xr.Dataset, device: str, moment: str) -> dict[str
         for name, value in dataset.attrs.items()
         if name not in _REWRITTEN
     }
-    title = re.sub(r", \d+ shapes?$", "", str(attrs.get("title", "")))
     searched_on = attrs.get(SEARCHED_ON) or hardware(dataset)
-    return {**attrs, "title": title, "device": device, MEASURED: moment, SEARCHED_ON: searched_on}
+    return {**attrs, "device": device, MEASURED: moment, SEARCHED_ON: searched_on}
 
 
 def settle(

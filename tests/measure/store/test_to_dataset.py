@@ -72,16 +72,9 @@ def test_a_whole_sweep(opened: Store, plan: Plan) -> None:
     assert json.loads(str(one["winner"].values)) == record.winner
     assert (str(one["device"].values), str(one["host"].values)) == ("a device", "there")
     assert one["trial_status"].values.tolist() == [TrialStatus.OK, TrialStatus.RUN_FAILED]
-    assert dataset.attrs["title"] == "a sweep, 2 shapes"
+    assert dataset.attrs["title"] == "a sweep"
     assert json.loads(dataset.attrs["settings"])["trials"] == 4
     assert [config["name"] for config in json.loads(dataset.attrs["configurations"])] == ["plain", "new"]
-
-
-def test_the_title_counts_the_shapes_of_earlier_plans(opened: Store, plan: Plan) -> None:
-    """The title counts all shapes of the dataset, not those of the last plan alone."""
-    assert opened.to_dataset(replace(plan, shapes=(OTHER,))).attrs["title"] == "a sweep, 1 shape"
-    keep_all(opened, plan)
-    assert opened.to_dataset(replace(plan, shapes=(OTHER,))).attrs["title"] == "a sweep, 2 shapes"
 
 
 def test_the_dataset_survives_its_file(opened: Store, plan: Plan) -> None:
