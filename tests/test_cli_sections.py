@@ -67,15 +67,6 @@ def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
     assert "single-run" not in run("analyze", PILOT).out
 
 
-def test_the_report_of_single_processes_points_to_their_timings(run: Run) -> None:
-    """Where each run has timings enough for that page, and not where it has one."""
-    latency = np.random.default_rng(0).normal(1, 0.01, (2, 2, 1, 1, 8))
-    abtune.save_dataset(abtune.make_dataset(latency, shapes=["a", "b"], configs=["old", "new"]), "one.nc")
-    report = " ".join(run("analyze", "one.nc").out.split())
-    assert "--section single-run says what such a table supports, and --section timings what its" in report
-    assert "--section timings" not in run("analyze", PUBLISHED).out
-
-
 def test_single_runs_in_other_formats(run: Run) -> None:
     """Markdown and HTML have the page, JSON its numbers; no shape has a verdict or a p-value of its own."""
     options = ["--section", "report,single-run", "--format"]
@@ -392,3 +383,13 @@ def test_one_entry_adds_a_figure(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     forest = FIGURES["forest"]
     monkeypatch.setitem(FIGURES, "toy", replace(forest, name="toy", words="a toy"))
     assert abtune.analyze(abtune.open_dataset(PILOT)).plot("toy").axes
+
+
+def test_timings_of_one_process_point_to_their_section(run: Run, empty_folder: Path) -> None:
+    """A report of raw timings says how each could be a seed, and which section has them."""
+    (empty_folder / "t.csv").write_text("old_ms,new_ms\n1,2\n1,2\n", encoding="utf-8")
+    run("import", "t.csv", "--shape", "f", "--out", "t.nc")
+    text = run("analyze", "t.nc").out
+    assert "import them with --seed-is timing" in text
+    assert "--section single-run" not in text
+    assert "--seed-is" not in run("analyze", "t.nc", "--section", "report,timings").out

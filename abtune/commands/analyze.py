@@ -148,14 +148,17 @@ def _view(
     source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
 ) -> View:
     """Return what of the analysis is shown."""
-    from abtune.report.summary import View, chosen_rows
+    from abtune.report.summary import ONE_RUN_PER_CELL, TIMINGS_OF_ONE_RUN, View, chosen_rows
+
+    timings = dataset.attrs.get("latency_source") == "timings" and dataset.sizes["repeat"] > 1
+    section, hint = ("timings", TIMINGS_OF_ONE_RUN) if timings else ("single_run", ONE_RUN_PER_CELL)
 
     return View(
         why=options["why"],
         source=Path(source).name,
         rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
         brief=wanted.main == "summary",
-        hint="single_run" not in wanted.names,
+        hint="" if section in wanted.names else hint,
     )
 
 

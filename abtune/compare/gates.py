@@ -130,7 +130,7 @@ def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
             few = f"{quantity} takes {fewest} seeds of {side.config}, which has {side.n}."
         yield Gate(
             of=Rule.ANY,
-            asks=f"{'two' if fewest == 2 else fewest} seeds of {side.config}",
+            asks=f"at least {'two' if fewest == 2 else fewest} seeds of {side.config}",
             found=f"{side.n}",
             passed=side.n >= fewest,
             otherwise=ONE_RUN if lone else few if side.n else none,
@@ -156,7 +156,7 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
     fates = "; ".join(f"{side.config}{fate}" for side in row.sides if (fate := _fate(side)))
     yield Gate(
         of=Rule.ANY,
-        asks="two whole pairs",
+        asks="at least two whole pairs",
         found=f"{n}",
         passed=n >= 2,
         otherwise=ONE_PAIR if n else f"There is no whole pair{fates and f' ({fates})'}.",

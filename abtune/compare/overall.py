@@ -33,13 +33,12 @@ from abtune.stats.variance import (
 )
 from abtune.text import count
 
-THESE = "geometric mean over exactly these shapes (error from the seeds)"
-THESE_PAIRS = THESE.replace("seeds", "pairs")
+THESE = "mean of exactly these shapes"
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
 FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
 _BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
-LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
+LIKE_THESE = "expected for others of this kind"
 OF_THESE_KINDS = LIKE_THESE.replace("this kind", "these kinds")
 
 
@@ -55,9 +54,7 @@ def overall(
     # Without repeated seeds the mean boost is known all the same; it just has no interval.
     used = replicated if replicated.any() else matched
     known = replicated & (estimate.error > 0)
-    these = THESE_PAIRS if settings.paired else THESE
-    if settings.estimand.searches > 1:
-        these = _kept(settings.estimand)
+    these = _kept(settings.estimand) if settings.estimand.searches > 1 else THESE
 
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
@@ -97,6 +94,8 @@ def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Boolean
 
 
 def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterator[str]:
+    if len(matched) == 1:  # its row says all of it
+        return
     two = "two whole pairs" if paired else "two seeds per configuration"
     left_out = int(np.count_nonzero(matched & ~replicated))
     if matched.any() and not replicated.any():
@@ -130,7 +129,7 @@ def _best_of(runs: Sides, used: Booleans, level: float) -> Iterator[Aggregate]:
 
 
 def _kept(best: Estimand) -> str:
-    return f"each shape tuned {best.searches} times, the best kept (error from the seeds)"
+    return f"each shape tuned {best.searches} times, the best kept"
 
 
 def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:

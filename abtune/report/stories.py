@@ -78,8 +78,7 @@ def sample_parts(sides: Sequence[Sample]) -> Iterator[Part]:
 def gate_sentences(row: Comparison) -> tuple[str, ...]:
     """Return what was asked of a shape and what was found."""
     return tuple(
-        f"{'passed' if gate.passed else 'FAILED'}: for {gate.of}, {gate.asks} ({gate.found})."
-        for gate in row.gates
+        f"{'yes' if gate.passed else 'NO'}: for {gate.of}, {gate.asks} ({gate.found})." for gate in row.gates
     )
 
 

@@ -36,8 +36,6 @@ from abtune.report.stories import stories
 from abtune.shapes import select_labels
 from abtune.text import bound_percent, count, listed, percent, plain_percent
 
-# Fewer timings of a run have no section of their own.
-_TIMED_OFTEN = 5
 # What `--sort` sorts by, NaN last.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
     "boost": lambda row: np.nan_to_num(-row.boost, nan=np.inf),
@@ -49,6 +47,13 @@ _ORDERS: dict[str, Callable[[Comparison], Any]] = {
 }
 
 
+ONE_RUN_PER_CELL = "One run per cell: --section single-run says what such a table supports."
+TIMINGS_OF_ONE_RUN = (
+    "If each timing was of a process of its own, import them with --seed-is timing. If not, --section "
+    "timings says what they show."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What of an analysis is shown; nothing here changes a number."""
@@ -57,7 +62,7 @@ class View:
     source: str = ""
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
-    hint: bool = True  # whether the page may point to a section that would say more
+    hint: str = ONE_RUN_PER_CELL  # a section that would say more of single runs
 
     def filtered(self, analysis: Analysis) -> bool:
         """Return whether some shapes are not shown."""
@@ -144,10 +149,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
-        timed = analysis.dataset is not None and analysis.dataset.sizes["repeat"] >= _TIMED_OFTEN
-        more = ", and --section timings what its timings show" * timed
-        hint = f"One run per cell: --section single-run says what such a table supports{more}."
-        yield Bullets((*notes.general, *[hint] * (single and view.hint)), footnotes=notes.numbered)
+        yield Bullets((*notes.general, *[view.hint] * (single and bool(view.hint))), footnotes=notes.numbered)
     # With one run per cell, all reasons are the same, and the methods judge nothing.
     if view.why or not (view.brief or single):
         reasons = (_reasons(analysis, shown),)

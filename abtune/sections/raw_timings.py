@@ -150,7 +150,7 @@ def _about_processes(series: Sequence[Series]) -> Iterator[str]:
     if series:
         yield (
             "No verdict follows from one process of each: these timings do not show how much two processes "
-            "of one configuration differ. Run each at least 5 times and import a file for each. A file is "
+            "of one configuration differ. Run each ten times and import a file for each. A file is "
             "a seed, and the report then judges the boosts."
         )
     groups = (list(group) for _, group in groupby(series, lambda row: (row.shape, row.config)))

@@ -233,7 +233,7 @@ with the largest. There are {seeds} seeds per side of `async` and `mainline`,
 
 ![Searches, their noise, and boosts beside the published ones]({NAME}.png)
 
-Left: the best latency so far of each search, over the geometric mean of the ends of its shape and
+Left: the best latency so far of each search, relative to the mean at the end of the searches of its shape and
 configuration. Bars are 95 % intervals; those that reach the frame go on beyond.
 
 ## What the data say

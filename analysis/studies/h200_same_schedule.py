@@ -178,7 +178,7 @@ Written by `python analysis/studies/h200_same_schedule.py`; in the terminal:
 
 Does a boost or a regression of `async` come from its code, or from the luck of its searches? Each winner of
 `async` and of `mainline` was built under both configurations, and both kernels were timed together on an
-H200.
+H200. Where a schedule has a *pipeline*, `async` copies the next tiles while it computes with these.
 
 ![Each schedule under both configurations](h200-same-schedule.png)
 
@@ -194,7 +194,7 @@ depends on the schedule; {readings.count(Reading.OPEN)} are not settled.
 async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. Both are biased: mainline
 chose without a pipeline, async mostly with one. The effect on a schedule that nobody selected lies between.
 - **Most schedules of mainline have no room for a pipeline:** {unfitting(main)}, and after longer searches
-{unfitting(deep)}.
+{unfitting(deep)}. Schedules with the same kernel count once.
 - **Many schedules of async have no pipeline:** {main.of_candidate.same} of {main.of_candidate.schedules}.
 There both configurations build the same kernel.
 

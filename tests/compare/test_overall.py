@@ -110,12 +110,15 @@ def test_shapes_without_replicates_are_left_out_of_the_seeds_line_with_a_caveat(
     assert analysis.overall.leave_one_out.low.shape != "shape0" != analysis.overall.leave_one_out.high.shape
 
 
-def test_one_shape_says_nothing_of_others() -> None:
-    """The population line of a single shape is unknown, with a caveat."""
-    analysis = abtune.analyze(make_sweep(0.1))
+@pytest.mark.parametrize(("boosts", "said"), [(0.1, False), ([0.1, 0.1], True)])
+def test_one_shape_says_nothing_of_others(boosts: float | list[float], said: bool) -> None:  # noqa: FBT001
+    """Of one shape, nothing follows for others; a caveat says so where other shapes lack timings."""
+    dataset = make_sweep(boosts)
+    dataset["latency"][1:] = NAN
+    analysis = abtune.analyze(dataset)
     assert math.isnan(analysis.overall.shapes_like_these.boost_low)
     assert not math.isnan(analysis.overall.these_shapes.boost_low)
-    assert "One shape says nothing about other shapes." in analysis.caveats
+    assert ("One shape says nothing about other shapes." in analysis.caveats) == said
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
@@ -261,4 +264,4 @@ def test_a_lone_shape_has_no_overall_rows() -> None:
 def test_a_boost_over_several_kinds_says_so() -> None:
     """Three shapes of two kinds are no sample of one kind."""
     overall = abtune.analyze(abtune.open_dataset("h200-pilot")).overall
-    assert overall.shapes_like_these.meaning.startswith("expected for other shapes of these kinds")
+    assert overall.shapes_like_these.meaning.startswith("expected for others of these kinds")

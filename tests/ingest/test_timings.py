@@ -422,13 +422,17 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ),
         ("shape,config,time,unit\nx,a,1,min\n", {}, "line 2: unit 'min' is none of s, ms, us, ns"),
         ("shape,time_us\nx,1\n", {}, "give --columns config=ITS_NAME, or --run NAME="),
-        ("config,time_us\nx,1\n", {}, "has no column shape; give --columns shape=ITS_NAME, or --shape"),
+        (
+            "config,time_us\nx,1\n",
+            {},
+            "has no column shape (give --columns shape=ITS_NAME, or --shape LABEL.$",
+        ),
         (
             "a,time_us\nx,1\n",
             {},
-            "no column shape and no config; give --columns shape=ITS_NAME,config=ITS_NAME, or",
+            "column shape (.* --shape LABEL. and no column config (.* --run NAME=.*; the other columns: a$",
         ),
-        ("a,b,time_us\nx,y,1\n", {}, "dump.txt; the names are a, b"),
+        ("a,b,time_us\nx,y,1\n", {}, r"dump.txt.; the other columns: a, b$"),
         ("1200000,ns,0.9\n1300000,ns,0.9\n", {}, "holds values; write above it names of columns: shape,"),
         ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape; leave out --shape LABEL"),
         (
@@ -735,7 +739,7 @@ def test_a_column_for_each_configuration_needs_no_shape(tmp_path: Path, heading:
     assert dataset["shape"].values.tolist() == ["mm"]
     assert dataset["config"].values.tolist() == ["old", "new"]
     assert dataset["latency"].values.ravel().tolist() == [2e-3, 1e-3]
-    with pytest.raises(AbtuneError, match=r"has no column shape; give .*--shape LABEL"):
+    with pytest.raises(AbtuneError, match=r"has no column shape \(give .*--shape LABEL\)"):
         read(path)
 
 

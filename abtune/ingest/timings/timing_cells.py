@@ -209,10 +209,11 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
         ("config", cell.config, source.config, f"--run NAME={shell_path(source.path)}"),
     )
     if lacking := {what: option for what, own, told, option in needed if own is None and not told}:
-        remedy = f"--columns {','.join(f'{what}=ITS_NAME' for what in lacking)}"
-        lacks = f"has no column {' and no '.join(lacking)}"
-        names = f"; the names are {listed_columns(unused)}" * (len(unused) >= len(lacking))
-        raise DatasetError(f"{source.path}: {lacks}; give {remedy}, or {listed(lacking.values())}{names}")
+        lacks = " and no ".join(
+            f"column {what} (give --columns {what}=ITS_NAME, or {option})" for what, option in lacking.items()
+        )
+        names = f"; the other columns: {listed_columns(unused)}" if unused else ""
+        raise DatasetError(f"{source.path}: has no {lacks}{names}")
     for what, own, told, option in needed:
         if own is not None and told:
             raise DatasetError(f"{source.path}: has a column {what}; leave out {option}")

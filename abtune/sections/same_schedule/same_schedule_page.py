@@ -87,9 +87,8 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
         return
     yield _directions(same)
     yield Prose(
-        f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
-        f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence. "
-        "The two are never averaged.",
+        f"Schedules of {baseline} were chosen without {candidate}, which biases them against it. Those of "
+        f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence.",
         remark=True,
     )
     yield Heading("shape by shape", minor=True)
@@ -150,14 +149,19 @@ def _interval(side: Direction) -> str:
 
 
 def _explain(same: SameSchedule) -> str:
+    meanings = {
+        Reading.SAME: f"both intervals lie within {plain_percent(same.tolerance)}",
+        Reading.MIXED: "gains and losses beyond the noise of measuring",
+        Reading.OPEN: "nothing is shown",
+    }
+    used = {row.reading for row in same.shapes}
+    readings = "".join(f" {reading}: {meaning}." for reading, meaning in meanings.items() if reading in used)
+    baseline, candidate = same.baseline, same.candidate
     return (
-        f"{same.baseline}'s %, {same.candidate}'s %: mean boost of {same.candidate} on distinct schedules "
-        f"that these searches chose, with the interval over schedules. fit: schedules that both can build as "
-        "different kernels, of those tried. best known: the fastest kernels of both over all schedules; one "
-        f"that is the same under both counts for {same.baseline} alone. {Reading.SAME}: both intervals "
-        f"lie within {plain_percent(same.tolerance)}. {Reading.MIXED}: gains and losses beyond "
-        f"the noise of measuring. {Reading.OPEN}: none of these. Readings are corrected over the shapes "
-        "(Holm)."
+        f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
+        "schedules that both can build as different kernels, of those tried. best known: fastest kernel of "
+        f"{candidate} against {baseline}'s, over all schedules; a kernel that is the same under both counts "
+        f"as {baseline}'s.{readings} Readings are corrected over the shapes (Holm)."
     )
 
 
