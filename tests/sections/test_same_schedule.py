@@ -209,8 +209,8 @@ def test_only_evidence_against_the_bias_counts() -> None:
     ]
     result = described([loss], [gain])
     assert [claim.at_least for claim in result.claims] == [0, 0]
-    gain = f"no shape is shown to gain on schedules that {result.baseline} chose"
-    assert f": {gain}. None is shown to lose on {result.candidate}'s own." in summarise(result)
+    gain = f"On schedules that {result.baseline} chose, the code of {result.candidate} is shown faster in no shape."
+    assert summarise(result) == f"{gain} On its own schedules, it is shown slower in none."
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
@@ -284,7 +284,7 @@ def test_claims_never_exceed_the_shapes_that_show_it() -> None:
     ]
     mixed = described([gain] * 3 + [[FIT] * 3] * 2, [[SAME] * 3] * 5)
     assert [(claim.at_least, claim.of) for claim in mixed.claims] == [(3, 5), (0, 5)]
-    assert "at least 3 of 5 shapes gain" in _words(mixed)
+    assert "faster in at least 3 of 5 shapes" in _words(mixed)
 
 
 @pytest.mark.slow

@@ -62,14 +62,14 @@ def summarise(same: SameSchedule) -> str:
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
-    gain, loss = "no shape is shown to gain", "None is shown to lose"
+    gain, loss = "shown faster in no shape", "shown slower in none"
     if faster.at_least:
-        gain = f"at least {faster.at_least} of {faster.of} shapes gain"
+        gain = f"faster in at least {faster.at_least} of {faster.of} shapes"
     if slower.at_least:
-        loss = f"At least {slower.at_least} of {slower.of} lose"
+        loss = f"slower in at least {slower.at_least} of {slower.of} shapes"
     return (
-        f"The code of {same.candidate} alone: {gain} on schedules that {same.baseline} chose. "
-        f"{loss} on {same.candidate}'s own."
+        f"On schedules that {same.baseline} chose, the code of {same.candidate} is {gain}. "
+        f"On its own schedules, it is {loss}."
     )
 
 
