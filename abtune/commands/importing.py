@@ -111,6 +111,7 @@ class _Importers(WholeSummaries):
 Examples:
   abtune import table.md --unit ms --out table.nc             the importer is found by content
   abtune import published table.md --unit ms --out table.nc   the importer is named
+  abtune import runs.csv --columns config=build --shape saxpy --seed-is timing --out runs.nc
 """,
 )
 @click.pass_context

@@ -212,7 +212,8 @@ TIMINGS = Importer(
         Option(
             name="columns",
             metavar="FIELD=NAME,...",
-            help=f"Names of the columns of a table: {', '.join(FIELDS)}.",
+            help=f"Columns by other names: config=build says that the column build has the configuration. "
+            f"FIELD is one of {', '.join(FIELDS)}.",
             repeated=True,
         ),
         Option(
@@ -225,6 +226,7 @@ TIMINGS = Importer(
     examples="""
   abtune import timings times.csv --out t.nc                       columns shape, config, seed, time_us
   abtune import timings --run old='old-*.json' --run new='new-*.json' --out t.nc   a file is a process
+  abtune import timings runs.csv --columns config=build --shape saxpy --seed-is timing --out t.nc
   abtune import timings results.txt --shape faster-rcnn --out t.nc names in it are configurations
   abtune import timings --pattern '{config}/{shape}-{seed}.csv' --unit us --out t.nc
 """,
