@@ -671,3 +671,11 @@ def test_a_gate_that_cannot_be_hit_is_said(run: Run, gate: str, code: int) -> No
     assert ("no shape has a verdict, so no gate is hit; --fail-on invalid stops here" in outcome.err) == (
         not code
     )
+
+
+def test_a_lone_shape_has_no_corrected_p(run: Run) -> None:
+    """One test needs no correction, so the page has one p; the columns of CSV stay."""
+    assert "adj. p" in run("analyze", "h200-pilot", "--format", "markdown").out
+    lone = ["analyze", "h200-pilot", "--shapes", "M=896*", "--format"]
+    assert "| adj. p |" not in run(*lone, "markdown").out
+    assert "p_adjusted" in run(*lone, "csv").out

@@ -143,7 +143,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
     )
     # Where no shape has a verdict, all for the same reason, a general note says so.
     said = all(row.verdict is Verdict.INVALID for row in rows) and not any(notes)
-    gone = {"verdict"} if said and len(rows) > 1 else set()
+    gone = {"adj. p"} if len(rows) == 1 else {"verdict"} if said else set()  # one p needs no correction
     return tuple(column for column in columns if not _empty(column) and column.heading not in gone)
 
 

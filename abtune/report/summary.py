@@ -155,9 +155,10 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
     if not view.brief:
+        correction = f"Adjusted p: {analysis.correction}. " if several else ""
         methods = (
             f" Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
-            f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
+            f"{correction}Resampling seed: {analysis.rng_seed}."
         )
         yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
 

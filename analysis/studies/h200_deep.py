@@ -15,7 +15,6 @@ from h200_tables import (
     in_a_sentence,
     judged,
     noise,
-    noise_sentence,
     page,
     percent,
     published_boosts,
@@ -282,10 +281,6 @@ before they have converged. What {seeds * trials:,} trials per side buy, with th
 More seeds of as many trials, by `abtune power {NAME}`:
 
 {seeds_table(dataset)}
-
-## Where the noise comes from
-
-{noise_sentence(dataset)}
 """)
 
 

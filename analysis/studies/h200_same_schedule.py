@@ -217,7 +217,8 @@ Published boosts [stand beside the searches](h200-tvm14009.md#shape-by-shape).
 ## What shared memory forbids
 
 A pipeline keeps several versions of each tile. TVM's copies use static shared memory, and CUDA gives
-{LIMITS[0]} KiB. These shares of mainline's winners would have room for a pipeline of 4 or 5 stages:
+{LIMITS[0]} KiB. The larger limits are those of dynamic shared memory on an RTX 3080 and on an
+H200. These shares of mainline's winners would have room for a pipeline of 4 or 5 stages:
 
 {memory_table(studies)}
 
