@@ -248,11 +248,11 @@ def _definition(settings: Settings, dataset: xr.Dataset) -> str:
 
 def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
     """Return what a boost of pairs is, and what it is not."""
-    contains = "A design space that contains the other one can lose by noise only."
+    contains = "A design space that contains the other one can hardly lose."
     for wider, narrower in permutations((settings.baseline, settings.candidate)):
         if contains_space(dataset, wider, narrower):
             spaces = f"The design space of {wider} contains {narrower}'s"
-            contains = f"{spaces}, so {wider} can lose by noise only."
+            contains = f"{spaces}, so {wider} can hardly lose."
     return (
         "The two searches of a seed exchanged their best schedules, so both sides know the same schedules. "
         f"This is not the boost of tuning alone. {contains}"

@@ -91,7 +91,8 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     yield from (
         "",
         "The design space of async contains mainline's, and both searches of a pair know the same schedules. "
-        "So async can lose by noise only; what these data show is how much it gains.",
+        "So async can hardly lose, except by spending its trials on a larger space. What these data show is "
+        "how much it gains.",
         "",
         *other_card(shared),
     )
