@@ -33,7 +33,7 @@ from abtune.stats.variance import (
 )
 from abtune.text import count
 
-THESE = "mean of exactly these shapes"
+THESE = "geometric mean of these shapes"
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
 FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
