@@ -157,13 +157,15 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
 
 
-def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
-    """Yield the weakness of times by which winners were picked."""
+def of_sources(dataset: xr.Dataset) -> Iterator[str]:
+    """Yield the weakness of times by which winners were picked, and of times that were throughputs."""
     if of_searches(dataset):
         yield (
             "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
             "are too short. The configuration with the noisier timings gains most from it."
         )
+    if dataset.attrs.get("latency_source") == "throughput":
+        yield "These are throughputs. A time here is that of 10^9 operations or bytes, not of a run."
 
 
 # Two seeds that agree in ten different timings are copies: chance does not do that.

@@ -114,6 +114,8 @@ def analyze(
         correction="" if correction is None else correction,
         of_candidates=of_candidates,
     )
+    if weights is not None and dataset.attrs.get("latency_source") == "throughput":
+        raise InputError("weights need times, and this dataset has throughputs, which add up to no time")
     chosen = restrict(dataset, shapes)
     analysis = compare(chosen, settings)
     _check_seeds(analysis)
@@ -211,7 +213,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         worst=worst,
         sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
-            *caveats.of_search_times(dataset),
+            *caveats.of_sources(dataset),
             *caveats.of_copies(dataset, settings),
             *told,
             *caveats.of_lost_trials(dataset, settings),

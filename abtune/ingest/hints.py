@@ -26,7 +26,7 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import csv_rows, delimiter_of, first_line
 from abtune.ingest.texts import read_beginning
-from abtune.ingest.units import FLOPS, PER_SECOND, UNITS, has_unit, plainly
+from abtune.ingest.units import PER_SECOND, RATES, UNITS, has_unit, plainly
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -192,12 +192,15 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     times = tuple(PER_SECOND)
     named = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in named if have_units([name], times)]
-    if len(timed) < 2 and any(have_units([name], tuple(FLOPS)) for name in named):
-        return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
     if hint := _about_others(columns, "shape") or (
         ONLY_QUOTIENTS if len(measured(columns)) < len(columns) else ""
     ):
         return hint
+    if len(timed) < 2 and (
+        rates := [name for name in named if "/s" in name or have_units([name], tuple(RATES))]
+    ):
+        sides = "give both sides columns in ms, GFLOPS or GB/s, such as | Shape | old (ms) | new (ms) |"
+        return f"{shortened(rates[0])} is no time; {sides}"
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         return _hint_of_wide(path, columns, timed=bool(timed))
@@ -220,9 +223,6 @@ def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
     """Return what to do with a table whose columns may be configurations, with units if it is ``timed``."""
-    if rates := [name for name in columns if "/s" in name]:
-        sides = "give both sides times, such as | Shape | old (ms) | new (ms) |"
-        return f"{shortened(rates[0])} is no time; {sides}"
     check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
     if _NUMBERS_RUNS.fullmatch(columns[0]):
         repeat, seed = (
@@ -232,6 +232,7 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
         return f"if {columns[0]} numbers the repeats of one process: {repeat}; if processes: {seed}"
     shape = "" if columns[0].casefold() in SHAPES else f"--columns {shlex.quote(f'shape={columns[0]}')}"
     unit = "" if timed else " --unit ms"
-    what = "" if timed else f" and {listed_columns(columns[1:])} are times, not rates"
+    what = "" if timed else f" and {listed_columns(columns[1:])} are configurations"
     command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
-    return f"if its first column says what was timed{what}: {command}"
+    units = "" if timed else ", where ms may be another unit, such as us, tflops or gb/s"
+    return f"if its first column says what was timed{what}: {command}{units}"

@@ -1,8 +1,8 @@
 """Published tables of throughputs or times, one number for each shape and configuration.
 
-The first column of such a markdown table is headed ``Shape``; every further column is a configuration. A
-throughput needs a label from which its operations can be counted. A column ``boost``, ``speedup`` or
-``ratio`` is checked against the others and then dropped. CSV is one table.
+The first column of such a markdown table is headed ``Shape``; every further column is a configuration.
+Triton's ``perf_report`` has columns of sizes instead. A column ``boost``, ``speedup`` or ``ratio`` is checked
+against the others and then dropped. CSV is one table.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import xarray as xr
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.perf_report import printed_rows, with_labels
 from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.table_columns import (
     FIELDS,
@@ -44,15 +45,19 @@ from abtune.ingest.units import (
     LONGEST_CELL,
     MISSING,
     PER_SECOND,
+    RATES,
     UNITS,
+    WORK,
     Heading,
+    about_work,
     fits,
     plainly,
     read_heading,
     read_number,
+    spelled,
 )
 from abtune.shapes import Shape, parse_shape, shape_values
-from abtune.text import shell_path, shortened, to_number
+from abtune.text import listed, shell_path, shortened, to_number
 
 _RULE = re.compile(r":?-+:?")
 # What makes a cell bold, italic or code: **a**, _a_.
@@ -74,7 +79,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 def _left_out(text: str) -> Iterator[str]:
     """Yield which tables of a text are left out, and which rows without a heading."""
-    lines = [(0, []), *_rows_of_markdown(text), (0, [])]
+    lines = [(0, []), *_rows_of_text(text), (0, [])]
     for (_, above), (line, cells), (_, below) in zip(lines, lines[1:], lines[2:], strict=False):
         if above or _is_heading(cells):
             continue
@@ -89,11 +94,11 @@ def _left_out(text: str) -> Iterator[str]:
 
 def _recognises(_: Path, text: str) -> bool:
     if not _is_csv(text):
-        return any(_is_heading(cells) for _, cells in _rows_of_markdown(text))
+        return any(_is_heading(cells) for _, cells in _rows_of_text(text))
     # CSV with several lines of a shape holds timings. The beginning of a text may end within a line.
     shapes: list[str] = []
     with contextlib.suppress(DatasetError):
-        shapes.extend(row[0] for _, row in csv_rows(text))
+        shapes.extend(row[0] for _, row in with_labels(csv_rows(text)))
     return len(set(shapes)) == len(shapes)
 
 
@@ -104,7 +109,8 @@ PUBLISHED = Importer(
 
     FILE is a text with one or more markdown tables, or CSV. A table has a column Shape and a column for
     each configuration, such as async, async (TFLOPS) or async (ms). It may have a column boost or speedup,
-    which is checked against the others. Text around markdown tables is ignored.
+    which is checked against the others. Tables of Triton's perf_report have columns of sizes in place of
+    Shape. Text around tables is ignored.
     """,
     recognises=_recognises,
     read=_read,
@@ -136,6 +142,15 @@ class _Columns:
         return tuple(heading.name for heading in self.headings.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """What the tables of a text hold together."""
+
+    configs: Sequence[str]  # which all of them share
+    rows: Mapping[str, _Row]  # by the labels of their shapes
+    works: Sequence[str]  # what to say of throughputs whose labels do not tell the operations
+
+
 def parse_published(
     text: str, *, unit: str = "", attrs: dict[str, Any] | None = None, notes: list[str] | None = None
 ) -> xr.Dataset:
@@ -143,11 +158,15 @@ def parse_published(
 
     ``notes`` gets a line for each table whose boosts are not over the baseline.
     """
-    lines = _rows_of_markdown(text)
+    notes = [] if notes is None else notes
+    lines = _rows_of_text(text)
     if _is_csv(text):  # its first column is called Shape
-        (line, heading), *others = csv_rows(text)
+        (line, heading), *others = with_labels(csv_rows(text))
         lines = iter([(line, ["shape", *heading[1:]]), *others])
-    configs, rows = _read_tables(lines, unit, [] if notes is None else notes)
+    tables = _read_tables(lines, unit, notes)
+    configs, rows = tables.configs, tables.rows
+    attrs = {**(attrs or {}), **({"latency_source": "throughput"} if tables.works else {})}
+    notes += tables.works
     latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
         raise DatasetError("no number in any row; put in what was measured")
@@ -157,7 +176,7 @@ def parse_published(
         shapes=list(rows),
         configs=configs,
         workloads=values.pop("workload"),
-        attrs=attrs or {},
+        attrs=attrs,
     )
     return add_variables(dataset, **values)
 
@@ -165,7 +184,7 @@ def parse_published(
 def _is_csv(text: str) -> bool:
     """Return whether a text is surely CSV with a line for each shape, a column for each configuration."""
     try:
-        (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
+        (_, heading), (_, row) = itertools.islice(with_labels(csv_rows(text)), 2)
         names = _read_columns(heading, "gflops").configs
         cells = (cell.replace(",", ".") for cell in row[1 : len(names) + 1])  # refused where it is read
         numbers = [to_number(cell) for cell in cells if cell.casefold() not in MISSING]
@@ -173,6 +192,28 @@ def _is_csv(text: str) -> bool:
         return False
     is_long = time_columns(names) or not set(FIELDS).isdisjoint(map(str.casefold, names))
     return heading[0].casefold() in SHAPES and not is_long and len(numbers) > 0
+
+
+def _rows_of_text(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each line as its number and cells, with sizes in one column; prose has no cell."""
+    titles, prints = printed_rows(text.split("\n"))
+    lines = ((number, prints.get(number, cells)) for number, cells in _rows_of_markdown(text))
+    for has_cells, group in itertools.groupby(lines, key=lambda row: bool(row[1])):
+        table = list(group)
+        rows = [(number, cells) for number, cells in table if not all(map(_RULE.fullmatch, cells))]
+        if not has_cells or not rows:
+            yield from table
+            continue
+        number, heading = rows[0]
+        if heading[0] == "" and all(cells[0].isdigit() for _, cells in rows[1:]):  # pandas numbers the rows
+            rows = [(line, cells[1:]) for line, cells in rows]
+        (_, named), *others = with_labels(rows)
+        if named[0] != "shape" or heading[0] == "shape":
+            yield from table
+            continue
+        above = f"{titles[number]}_" if number in titles and len(titles) > 1 else ""
+        yield number, named
+        yield from ((line, [f"{above}{cells[0]}", *cells[1:]]) for line, cells in others)
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -183,15 +224,14 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
         yield number, [""] if _DRAWN_RULE.fullmatch(line) else bare
 
 
-def _read_tables(
-    lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[str]
-) -> tuple[Sequence[str], dict[str, _Row]]:
-    """Return the configurations, which all tables share, and the rows by the labels of their shapes."""
+def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[str]) -> _Tables:
+    """Return what all tables of a text hold together."""
     rows: dict[str, _Row] = {}
     configs: Sequence[str] = ()
     columns: _Columns | None = None
     boosts: list[tuple[str, _Columns]] = []  # the tables that have any, each with its name
     summaries: dict[int, str] = {}
+    works: set[str] = set()
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if cells == [""]:
@@ -215,6 +255,7 @@ def _read_tables(
                 summaries[number] = cells[0]
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                 _add_row(rows, cells, columns)
+                works |= _unknown_work(rows[cells[0]], columns)
     notes += about_summaries(summaries)
     if not rows:
         raise DatasetError(
@@ -228,7 +269,7 @@ def _read_tables(
         other = shell_path(others[0]) if len(others) == 1 else "NAME"
         remedy = f"if another is the baseline: abtune analyze --baseline {other}"
         notes.append(f"column {shortened(name)} is not over {baseline}, the baseline; {remedy}")
-    return configs, rows
+    return _Tables(configs=configs, rows=rows, works=sorted(works))
 
 
 def _add_row(rows: dict[str, _Row], cells: Sequence[str], columns: _Columns) -> None:
@@ -237,6 +278,13 @@ def _add_row(rows: dict[str, _Row], cells: Sequence[str], columns: _Columns) -> 
         remedy = "several timings of a shape in CSV: abtune import timings FILE"
         raise DatasetError(f"{again}; {remedy}")
     rows[cells[0]] = _read_row(cells, columns)
+
+
+def _unknown_work(row: _Row, columns: _Columns) -> set[str]:
+    """Return what to say of the throughputs of a row, if its label does not tell the operations."""
+    rates = {heading.unit for heading in columns.headings.values()} & RATES.keys()
+    is_told = not rates or (row[0] is not None and rates <= FLOPS.keys())
+    return set() if is_told else {about_work(rates)}
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
@@ -303,23 +351,28 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
 
 
 def _read_label(label: str, columns: _Columns) -> Shape | None:
-    """Return the shape that a label names; None for any other label, unless a throughput needs it."""
+    """Return the shape that a label names; None for any other label, unless rates stand beside times."""
     try:
-        return parse_shape(label)
-    except InputError as error:
-        near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
-    if rates := [heading.name for heading in columns.headings.values() if heading.unit in FLOPS]:
-        raise DatasetError(
-            f"{near}; a throughput needs a label that tells the operations, such as {_LABELS}; times take "
-            f"any label: call the column '{shortened(rates[0])} (ms)', or give --unit ms"
-        )
+        shape = parse_shape(label)
+    except InputError:
+        shape = None
+    units = {heading.unit for heading in columns.headings.values()}
+    kinds = (PER_SECOND, FLOPS, RATES.keys() - FLOPS.keys())
+    comparable = any(units <= set(kind) for kind in kinds) or (shape and units <= {*PER_SECOND, *FLOPS})
+    if not comparable:
+        stand = f"columns in {listed(map(spelled, sorted(units)))} stand side by side"
+        remedy = f"keep one kind, or write labels that tell the operations of FLOPS, such as {_LABELS}"
+        raise DatasetError(f"{stand}, and {shortened(label)!r} does not tell what they compare; {remedy}")
     if not label:
         raise DatasetError("a line has no label of a shape; write one, or take the line out")
-    return None
+    return shape
 
 
 def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
-    """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
+    """Return a throughput or a time in seconds, NaN where there is none.
+
+    A rate whose work is unknown becomes the time of 10^9 operations or bytes.
+    """
     if cell.casefold() in MISSING:
         return math.nan
     number = read_number(cell, f"; {plainly(cell)}, or - if there is none")
@@ -327,9 +380,10 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
         what = "time" if unit in PER_SECOND else "throughput"
         remedy = "write - if there is none; a column of boosts is called boost (%)"
         raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
-    if shape is None or unit in PER_SECOND:
+    if unit in PER_SECOND:
         return number / PER_SECOND[unit]
-    return published_flop(shape) / (number * FLOPS[unit])
+    work = published_flop(shape) if shape and unit in FLOPS else WORK
+    return work / (number * RATES[unit])
 
 
 def _check_boost(cell: str, latency: Sequence[float], over: set[str]) -> None:

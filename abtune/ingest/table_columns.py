@@ -106,11 +106,13 @@ def listed_columns(row: Sequence[str]) -> str:
 
 
 # What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
-_NEVER = re.compile(
+NEVER = re.compile(
     r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|counts?|calls|ids?|index|"
     r"idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
 )
-_SIZE = re.compile(r"(num[ _-])?(heads|threads|channels)|(.+[ _-])?(sizes?|len(gth)?|dims?)|batchsize")
+SIZE = re.compile(
+    r"(num[ _-])?(heads|threads|channels|tokens|experts)|(.+[ _-])?(sizes?|len(gth)?|dims?)|batchsize"
+)
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(
     r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
@@ -122,7 +124,7 @@ def sizes(names: Iterable[str]) -> set[str]:
     """Return the names that are sizes of a shape: batch_size, seq_len, two or more of M, N and K."""
     folded = {name.casefold(): name for name in names}
     extents = _EXTENTS.intersection(folded)
-    sized = {*filter(_SIZE.fullmatch, folded), *(extents if len(extents) > 1 else ())}
+    sized = {*filter(SIZE.fullmatch, folded), *(extents if len(extents) > 1 else ())}
     return {folded[name] for name in sized}
 
 
@@ -132,7 +134,7 @@ def check_names(configs: Iterable[str]) -> None:
     sized = sizes(names)
     for folded, name in names.items():
         remedy = "take it out, write it into the labels of the shapes, or rename it if it is a configuration"
-        if _NEVER.fullmatch(folded) or folded in sized:
+        if NEVER.fullmatch(folded) or folded in sized:
             raise DatasetError(f"column {shortened(name)!r} is no configuration by its name; {remedy}")
         if (match := _STATISTIC.fullmatch(folded)) and match[1] in names:
             of = f"a statistic of {shortened(names[match[1]])!r} by its name"

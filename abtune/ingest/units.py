@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,11 @@ from abtune.text import shortened, to_number
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Operations per second in a unit.
 FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
-UNITS = (*PER_SECOND, *FLOPS)
+# The same, and bytes per second.
+RATES = {**FLOPS, "mb/s": 1e6, "gb/s": 1e9, "tb/s": 1e12}
+UNITS = (*PER_SECOND, *RATES)
+# A rate is read as the time of so many operations or bytes, if nothing tells how many a shape has.
+WORK = 1e9
 # Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
 _MARKS_FAILURE = 1e9
 # A longer text is no cell of a table that people read, and no number.
@@ -36,10 +40,15 @@ _SPELLED = {
     **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
     **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
     **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
+    **{unit: unit for unit in ("mb/s", "gb/s", "tb/s")},
 }
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
 # part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
 _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
+# What kernel authors write in brackets behind a name, and is no unit: Triton [FP16], Torch (native).
+_VARIANT = re.compile(
+    r"[(\[]((b?f|[bt]?fp|u?int)[0-9]{1,2}|native|jit|eager|compiled?|fused)[)\]]$", re.IGNORECASE
+)
 _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # Words that say that a column holds something else than one measured value in a known unit: other units,
 # rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
@@ -83,7 +92,8 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
     plain = all(
-        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
+        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word)))
+        for word in _VARIANT.sub("", name).split()
     )
     fits = unit in known if unit else plain
     is_other = any(
@@ -91,18 +101,31 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     )
     is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))
     if not any(words) or not fits or is_other or is_rate:
-        units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
+        units = ", ".join(spelled(unit) for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
         remedy = "if its numbers have such a unit, write that so, or name no unit and give --unit"
         raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
     return Heading(name=name, unit=unit)
 
 
+def about_work(units: Collection[str]) -> str:
+    """Return what times are where only throughputs are known, of which these are the units."""
+    work = "operations" if FLOPS.keys() & units else "bytes"
+    return f"throughputs are read as times of 10^9 {work}: boosts are right, and times are not those of a run"
+
+
+def spelled(unit: str) -> str:
+    """Return a unit as people write it: ms, GFLOPS, GB/s."""
+    return unit.upper().replace("/S", "/s") if unit in RATES else unit
+
+
 def _split(cell: str) -> tuple[str, str]:
     """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
     for opening, closing in ("()", "[]"):
-        if cell.endswith(closing):
-            name, _, unit = cell[:-1].rpartition(opening)
+        if cell.endswith(closing) and not _VARIANT.search(cell):
+            name, _, unit = cell.removesuffix("))").removesuffix(closing).rpartition(opening)
+            if cell.endswith("))"):  # what was measured stands before its unit: Triton (Latency (ms))
+                name = name.rpartition(opening)[0]
             unit = unit.strip()
             known = unit if unit == "%" else unit_named(unit)
             return (name.strip(), known) if known else ("", "")
@@ -136,15 +159,19 @@ def plainly(cell: str) -> str:
 
 
 def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
-    """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
+    """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure.
+
+    A rate becomes the time of 10^9 operations or bytes.
+    """
     try:
         number = value if isinstance(value, float) else to_number(str(value))
     except ValueError:
         remedy = plainly(str(value)) if set(str(value)) & set(",0123456789") else failed
         raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
-    seconds = number / PER_SECOND[unit]
+    seconds = WORK / (number * RATES[unit] or math.nan) if unit in RATES else number / PER_SECOND[unit]
     if not 1e-30 <= seconds < math.inf:
-        raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")
+        what = "throughput" if unit in RATES else "time"
+        raise DatasetError(f"{where}: a {what} must be positive, not {value}; {failed}")
     if seconds >= _MARKS_FAILURE:
         raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
     return seconds

@@ -98,8 +98,8 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "line for each timing: abtune import timings file.txt --columns shape=NAME,config=NAME,time=NAME",
         ),
         (
-            ",N,Triton,Torch\n0,256.0,4.1,4.2\n",
-            "and Triton, Torch are times, not rates: abtune import timings file.txt --columns shape=N",
+            ",N,Triton,Torch\n0,256,4.1,4.2\n",
+            "and Triton, Torch are configurations: abtune import timings file.txt --columns shape=N",
         ),
         (
             '{"results": [{"times": {}}]}',
@@ -192,7 +192,10 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "it has statistics and no single timings; write its",
         ),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
-        (b"M,N,K,old_tflops,new_tflops\n512,512,512,150,140\n", "throughputs need a first column Shape with"),
+        (
+            b"M,N,K,new (TFLOPS)\n512,512,512,140\n",
+            r"new \(TFLOPS\) is no time; give both sides columns in ms",
+        ),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
@@ -270,7 +273,8 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ('{"input": ["llvm", "x", [], {}]}\n', "tvm-records"),
         ('{"i": [["k", "llvm"], []]}\n', "tvm-records"),
         ("| Kernel | old (ms) | new (ms) |\n", "published"),
-        ("shape,old (GFLOPS),new (GFLOPS)\nM=1_N=2_K=3,1,2\n", "published"),
+        ("| Kernel | old (GB/s) | new (GB/s) |\n", "published"),
+        ("M,old (GB/s),new (GB/s)\n8,1,2\n8,1,2\n", "timings"),
         ("shape,old (ms),new (ms)\nx,1,2\nx,1,2\n", "timings"),
         ("layer,old,new\nx,1,2\nx,1,2\n", "timings"),
         ("shape,seed,old (ms),new (ms)\nx,1,1,2\n", "timings"),

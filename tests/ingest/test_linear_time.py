@@ -50,6 +50,8 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "stars": (parse_published, lambda n: table("*" * n + "x")),
     "stars at both ends": (parse_published, lambda n: table("*" * n + "x" + "*" * (n // 2))),
     "underscores in prose": (parse_published, lambda n: "_" * n + "x | y"),
+    "many prints": (parse_published, lambda n: "t:\n N  A (ms)  B (ms)\n0 1.0 2 3\n1 2.0:\n" * (n // 40)),
+    "many sizes": (parse_published, lambda n: f"|N|{'M|' * n}\n|{'1.0|' * n}1.0|\n" * 2),
     "ticks": (parse_published, lambda n: table("`" * n)),
     "spaces in a heading": (parse_published, lambda n: f"| Shape | a{' ' * n}b | c |\n"),
     "brackets in a heading": (lambda text: read_heading(text, UNITS), lambda n: "a" + "(" * n + ")"),

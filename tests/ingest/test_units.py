@@ -34,6 +34,8 @@ from abtune.text import to_number
         *(("a (msec)", "a", "ms"), ("elapsed_seconds", "elapsed", "s"), ("b (Microseconds)", "b", "us")),
         *(("usec", "time", "us"), ("a (nsecond)", "a", "ns"), ("ms", "time", "ms"), ("Seconds", "time", "s")),
         *(("a (GFLOPS)", "a", "gflops"), ("a (GFlop/s)", "a", "gflops"), ("a (tflops)", "a", "tflops")),
+        *(("Triton [FP16] (TB/s)", "Triton [FP16]", "tb/s"), ("Torch (native)", "Torch (native)", "")),
+        *(("Triton (Latency (ms))", "Triton", "ms"), ("new_GB/s", "new", "gb/s")),
         *(("ONNX Runtime (MFLOP/s)", "ONNX Runtime", "mflops"), ("boost (%)", "boost", "%")),
         *(
             ("torch.compile (max-autotune) (ms)", "torch.compile (max-autotune)", "ms"),
@@ -77,7 +79,6 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
         *(
             "a (us/iter)",
             "a (ns/op)",
-            "a (GB/s)",
             "a (GOPS)",
             "a (img/s)",
             "a (GFLOPS/s)",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.perf_report import with_labels
 from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
@@ -29,7 +30,17 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import csv_rows, delimiter_of, first_line
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
+from abtune.ingest.units import (
+    LONGEST_CELL,
+    MISSING,
+    PER_SECOND,
+    RATES,
+    UNITS,
+    about_work,
+    read_heading,
+    to_seconds,
+    unit_named,
+)
 from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
@@ -109,7 +120,7 @@ class _Table:
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
-    rows = csv_rows(text)
+    rows = iter(csv_rows(text) if names else with_labels(csv_rows(text)))
     _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(_NO_TIMINGS)
@@ -147,6 +158,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
         cells=tuple(cells),
         each_a_process=each_a_process,
         notes=(*_notes(table, counted="seed" if each_a_seed else "repeat"), *cut),
+        work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
         unused=tuple(table.names[index] for index in table.unused),
     )
 
@@ -191,7 +203,7 @@ def has_times(text: str) -> bool:
 def _is_wide(text: str, unit: str) -> bool:
     """Return whether a text begins with a heading of configurations, and a line with a number."""
     try:
-        (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
+        (_, heading), (_, row) = itertools.islice(with_labels(csv_rows(text)), 2)
         configs = _read_heading(heading, {}, unit).configs
         numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
         return len(numbers) > 0
@@ -217,7 +229,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
         others = [name for index, name in measured(row).items() if index not in columns.values()]
-        is_wide = first or "shape" in columns or have_units(others, tuple(PER_SECOND))
+        is_wide = first or "shape" in columns or have_units(others, UNITS)
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)
         if len(times) != 1:
@@ -237,24 +249,33 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
     """Return the heading of a table whose further columns are configurations, or quotients, left out."""
     configs = {
-        index: read_heading(name, tuple(PER_SECOND)).name
+        index: read_heading(name, UNITS).name
         for index, name in measured(row).items()
         if index not in columns.values()
     }
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
-    bare = [configs[index] for index in configs if not read_heading(row[index], tuple(PER_SECOND)).unit]
+    bare = [configs[index] for index in configs if not read_heading(row[index], UNITS).unit]
     if bare and not unit:
-        raise no_unit(bare, PER_SECOND)
-    units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
+        raise no_unit(bare, UNITS)
+    units = {index: _unit_of(row, {"time": index}, unit, UNITS) for index in configs}
+    kinds = {"s" if unit in PER_SECOND else about_work({unit}) for unit in units.values()}
+    if len(kinds) > 1:
+        raise DatasetError(
+            "columns of times stand beside throughputs, or kinds of throughputs; keep one kind"
+        )
     return _Table(names=row, columns=columns, units=units, configs=configs)
 
 
-def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
+def _unit_of(
+    row: Sequence[str], columns: Mapping[str, int], unit: str, known: Sequence[str] = tuple(PER_SECOND)
+) -> str:
     """Return the unit from the column's name or the option; empty if a column has the units."""
     column = row[columns["time"]]
-    own = read_heading(column, tuple(PER_SECOND)).unit
+    if unit and unit not in known:
+        raise InputError(f"--unit {unit}: column {column} holds times; give one of {', '.join(known)}")
+    own = read_heading(column, known).unit
     told = [f"the name {column}"] if own else []
     told += [f"--unit {unit}"] if unit not in {"", own} else []
     told += [f"the column {row[columns['unit']]}"] if "unit" in columns else []
@@ -307,7 +328,7 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
             says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])
-    if is_timed and unit not in PER_SECOND:
+    if is_timed and not table.units[index] and unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)

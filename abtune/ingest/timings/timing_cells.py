@@ -57,6 +57,7 @@ class Reading:
     each_a_process: bool | None = False  # whether a process made each timing; None if only the user knows
     notes: tuple[str, ...] = ()  # what was left out, one line each
     unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
+    work: str = ""  # what to say of throughputs; empty if the file has times
 
 
 def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:
@@ -96,6 +97,11 @@ def import_readings(
         if len(have) > 1:
             some = f"some files have a column {column} and some have none"
             raise DatasetError(f"{some}; let all have it, or none")
+    works = {reading.work for reading in readings.values()}
+    if len(works) > 1:
+        raise DatasetError(
+            "some files have times, or throughputs of another kind; import each kind by itself"
+        )
     rounds = _by_cell(readings, shape)
     if not any(rounds.values()):
         raise DatasetError(f"{next(iter(readings)).path}: has no timings")
@@ -114,8 +120,11 @@ def import_readings(
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    notes += [*about_lacking(names), *_about_settings(readings, shape)]
-    return Imported(dataset=_assemble(rounds, list(readings)), notes=tuple(notes))
+    notes += [*about_lacking(names), *_about_settings(readings, shape), *filter(None, works)]
+    dataset = _assemble(rounds, list(readings))
+    if any(works):
+        dataset = dataset.assign_attrs(latency_source="throughput")
+    return Imported(dataset=dataset, notes=tuple(notes))
 
 
 def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[str]:

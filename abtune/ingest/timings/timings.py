@@ -22,7 +22,7 @@ from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
 from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
-from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds
+from abtune.ingest.units import PER_SECOND, UNITS, all_seconds, to_seconds
 from abtune.text import count, shortened
 
 # How the JSON of hyperfine begins.
@@ -208,7 +208,7 @@ TIMINGS = Importer(
     run_is="A file of timings",
     options=(
         Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
-        Option(name="unit", choices=tuple(PER_SECOND), help="Unit of the times in a table."),
+        Option(name="unit", choices=UNITS, help="Unit of the times or throughputs in a table."),
         Option(
             name="columns",
             metavar="FIELD=NAME,...",

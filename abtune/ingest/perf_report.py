@@ -1,0 +1,82 @@
+"""What ``triton.testing.perf_report`` writes or prints: sizes, then a column for each configuration."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from abtune.ingest.table_columns import FIELDS, NEVER, SHAPES, SIZE, known_heading, lacks_names
+from abtune.ingest.units import UNITS
+
+# A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
+_WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
+_Row: TypeAlias = tuple[int, list[str]]
+
+
+def with_labels(rows: Iterable[_Row]) -> Iterable[_Row]:
+    """Return a table with its sizes in one column: M=256_N=256_K=256. Any other table stays as it is."""
+    rows = iter(rows)
+    number, heading = next(rows, (0, []))
+    if not heading or not _may_be_size(heading[0]):  # no million lines in memory
+        return itertools.chain([(number, heading)], rows)
+    rows = list(rows)
+    end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)])
+    if not end:
+        return [(number, heading), *rows]
+    labelled = [(number, ["shape", *heading[end:]])]
+    for line, row in rows:
+        label = "_".join(map("=".join, zip(heading, map(_whole, row[:end]), strict=False)))
+        labelled.append((line, [label, *row[end:]]))
+    return labelled
+
+
+def _may_be_size(name: str) -> bool:
+    folded = name.casefold()  # as a part of each label, it cannot be a page
+    return 0 < len(name) < 100 and not NEVER.fullmatch(folded) and folded not in (*SHAPES, *FIELDS)
+
+
+def _whole(cell: str) -> str:
+    """Return a whole number without the digits behind its point; any other cell as it is."""
+    return match[1] if (match := _WHOLE.fullmatch(cell)) else cell
+
+
+def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns at the beginning are sizes: whole numbers in all rows, and without a unit.
+
+    Measured numbers may be whole, too. So where no heading has a unit, sizes need a point, as in 256.0, and
+    all but the first need the name of a size.
+    """
+    units = [known.unit if (known := known_heading(name, UNITS)) else "" for name in heading]
+    has_units = any(units)
+
+    def is_whole(index: int) -> bool:
+        matches = [_WHOLE.fullmatch(row[index]) for row in rows]
+        return all(match and (match[2] or has_units) for match in matches) and not units[index]
+
+    end = len(list(itertools.takewhile(is_whole, range(len(heading)))))
+    named = all(_may_be_size(name) for name in heading[:end])
+    certain = has_units or all(len(name) == 1 or SIZE.fullmatch(name.casefold()) for name in heading[1:end])
+    is_table = rows and end <= len(heading) - 2 and not lacks_names(heading)
+    return end if is_table and named and certain else 0
+
+
+def printed_rows(lines: Sequence[str]) -> tuple[dict[int, str], dict[int, list[str]]]:
+    """Return the titles and rows, by numbers of lines, of what ``triton.testing.perf_report`` prints.
+
+    Below a title with a colon, pandas prints a heading, and rows that begin with their numbers.
+    """
+    titles: dict[int, str] = {}
+    rows: dict[int, list[str]] = {}
+    for number, (title, heading) in enumerate(itertools.pairwise(lines), start=2):
+        names = re.split(" {2,}", heading.strip()) if title.endswith(":") and heading[:1] == " " else []
+        if len(names) < 2:
+            continue
+        titles[number], rows[number] = title.removesuffix(":"), ["", *names]
+        for below in range(number, len(lines)):
+            cells = lines[below].split()
+            if len(cells) != len(names) + 1 or not lines[below][:1].isdigit():
+                break
+            rows[below + 1] = cells
+    return titles, rows

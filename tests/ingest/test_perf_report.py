@@ -1,0 +1,176 @@
+"""What ``triton.testing.perf_report`` writes and prints: sizes first, then a column for each configuration.
+
+https://triton-lang.org/main/python-api/generated/triton.testing.perf_report.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abtune
+from abtune.dataset.schema import labels_of
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
+from abtune.ingest.published import parse_published
+from abtune.ingest.sources import Source
+from abtune.ingest.timings.csv_file import read_csv
+
+GB_PER_S = "N,Triton (GB/s),Torch (GB/s)\n256.000000,50.5,200.0\n384.000000,100.0,80.0\n"
+
+
+def read(folder: Path, *texts: str, unit: str = "", columns: str = "") -> Imported:
+    """Return what the importer makes of files that it knows by their content."""
+    sources = []
+    for number, text in enumerate(texts):
+        path = folder / f"softmax-{number}.csv"
+        path.write_text(text, encoding="utf-8")
+        sources.append(Source(path=path))
+    importer = recognise(sources)
+    values = {option.name: option.default for option in importer.options}
+    return run_importer(
+        importer, sources, values | {"unit": unit} | ({"columns": columns} if columns else {})
+    )
+
+
+def boosts(imported: Imported) -> list[float]:
+    """Return the boost of the second configuration over the first in each shape, as a ratio."""
+    latency = imported.dataset["latency"].values.reshape(-1, imported.dataset.sizes["config"])
+    return (latency[:, 0] / latency[:, 1]).tolist()
+
+
+def test_a_throughput_is_read_as_the_time_of_its_work(tmp_path: Path) -> None:
+    """More GB/s are a shorter time; the ratio is that of the file, and a note and an attribute say so."""
+    imported = read(tmp_path, GB_PER_S)
+    assert labels_of(imported.dataset, "shape") == ["N=256", "N=384"]
+    assert labels_of(imported.dataset, "config") == ["Triton", "Torch"]
+    assert boosts(imported) == pytest.approx([200 / 50.5, 0.8])
+    assert imported.dataset["latency"].values.ravel()[2] == pytest.approx(1e9 / 100e9)
+    assert any(note.startswith("throughputs are read as times of 10^9 bytes") for note in imported.notes)
+    assert imported.dataset.attrs["latency_source"] == "throughput"
+    analysis = abtune.analyze(imported.dataset)
+    assert "A time here is that of 10^9 operations or bytes, not of a run" in " ".join(analysis.caveats)
+
+
+def test_sizes_of_a_product_tell_its_operations(tmp_path: Path) -> None:
+    """M, N and K become the label of a GEMM, so that TFLOPS become times of a run."""
+    text = "M,N,K,cuBLAS (TFLOPS),Triton (TFLOPS)\n256.0,512.0,128.0,4.0,5.0\n"
+    imported = read(tmp_path, text)
+    assert labels_of(imported.dataset, "shape") == ["M=256_N=512_K=128"]
+    assert imported.dataset["latency"].values.ravel() * [4e12, 5e12] == pytest.approx(
+        2 * 256 * 512 * (128 + 1)
+    )
+    assert "latency_source" not in imported.dataset.attrs
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        (
+            "M,N,K,cuBLAS,Triton\n256.0,256.0,256.0,8.0,8.0\n512.0,256.0,256.0,8.5,7.5\n",
+            ["M=256_N=256_K=256"],
+        ),
+        ("size,Triton,Torch\n4096.0,8.0,8.0\n8192.0,16.0,15.9\n8e3,1.5,2\n", []),
+        ("batch_size,seq_len,A,B\n16.0,64.0,26.2,25.7\n", ["batch_size=16_seq_len=64"]),
+        ("N,Triton (ms),Torch (ms)\n256,8,9\n", ["N=256"]),
+        ("N,Triton,Torch\n256,8,9\n", []),  # whole numbers may be measured
+        ("N,Triton,Torch,Naive\n4.0,8.0,8.5,7.5\n", []),  # so may these, and Triton names no size
+        ("N,Triton (GB/s)\n256.0,8.5\n", []),
+        ("N,Triton (GB/s),speedup\n256.0,8.5,1.5\n", []),
+        ("run,Triton (ms),Torch (ms)\n1,8,9\n", []),
+        ("seed,Triton (ms),Torch (ms)\n1,8,9\n", []),
+    ],
+)
+def test_what_is_a_size(tmp_path: Path, text: str, shapes: list[str]) -> None:
+    """Only whole numbers before columns that are surely measured make a label; else nothing is guessed."""
+    if shapes:
+        assert (
+            labels_of(read(tmp_path, text, unit="" if "(" in text else "gb/s").dataset, "shape")[:1] == shapes
+        )
+    else:
+        with pytest.raises((DatasetError, InputError)):
+            read(tmp_path, text, unit="" if "(" in text else "gb/s")
+
+
+def test_several_files_are_seeds(tmp_path: Path) -> None:
+    """A script that ran in several processes supports verdicts; lines of one size in a file are repeats."""
+    again = GB_PER_S.replace("50.5", "51.5")
+    dataset = read(tmp_path, GB_PER_S, again, f"{again}384.0,101.0,81.0\n").dataset
+    assert dict(dataset.sizes) == {"shape": 2, "config": 2, "seed": 3, "round": 1, "repeat": 2}
+    times = dataset["latency"].sel(shape="N=384", config="Triton", seed=2).values.ravel()
+    assert times == pytest.approx([0.01, 1e9 / 101e9])
+    assert dataset.attrs["latency_source"] == "throughput"
+
+
+def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
+    """GB/s, TFLOPS and times of one shape cannot be compared."""
+    for other in ("ms", "TFLOPS"):
+        with pytest.raises(DatasetError, match="some files have times, or throughputs of another kind"):
+            read(tmp_path, GB_PER_S, GB_PER_S.replace("GB/s", other))
+    for text in ("N,A (GB/s),B (ms)\n8.0,1.5,2.5\n", "N,A (GB/s),B (TFLOPS)\n8.0,1.5,2.5\n"):
+        with pytest.raises(DatasetError, match="stand side by side"):
+            read(tmp_path, text)
+        with pytest.raises(DatasetError, match="columns of times stand beside throughputs, or kinds of"):
+            read_csv(text, {}, "")
+
+
+def test_a_line_for_each_timing_takes_no_throughput(tmp_path: Path) -> None:
+    """A column called time has times; nor can a throughput be zero."""
+    with pytest.raises(InputError, match="--unit gb/s: column time holds times; give one of s, ms, us, ns"):
+        read(tmp_path, "shape,config,time\na,old,1\na,new,2\n", unit="gb/s")
+    with pytest.raises(DatasetError, match=r"column Triton \(GB/s\): a throughput must be positive, not 0"):
+        read(tmp_path, GB_PER_S, GB_PER_S.replace("50.5", "0"))
+
+
+def test_columns_still_names_the_shapes(tmp_path: Path) -> None:
+    """With --columns, the first column keeps its name and cells."""
+    text = "N,Triton (ms),Torch (ms)\n256.0,8,9\n256.0,8,9\n"
+    assert labels_of(read(tmp_path, text, columns="shape=N").dataset, "shape") == ["256.0"]
+
+
+PRINTED = """Warming up
+softmax-performance:
+         N  Triton (GB/s)  Torch (native) (GB/s)
+0    256.0      50.500000             200.000000
+1    384.0     100.000000              80.000000
+11  1536.0            NaN              90.000000
+Done in 3 s
+"""
+
+
+def test_what_it_prints_is_read_as_well(tmp_path: Path) -> None:
+    """A title, a heading without a word for the index, and numbered rows; other lines are prose."""
+    imported = read(tmp_path, PRINTED)
+    assert labels_of(imported.dataset, "shape") == ["N=256", "N=384", "N=1536"]
+    assert labels_of(imported.dataset, "config") == ["Triton", "Torch (native)"]
+    assert boosts(imported)[:2] == pytest.approx([200 / 50.5, 0.8])
+
+
+def test_titles_tell_the_same_sizes_of_several_tables_apart() -> None:
+    """Otherwise the second benchmark would be taken for the first one once more."""
+    dataset = parse_published(PRINTED + PRINTED.replace("softmax", "layernorm"))
+    assert labels_of(dataset, "shape")[2:4] == ["softmax-performance_N=1536", "layernorm-performance_N=256"]
+
+
+def test_markdown_of_pandas_is_read() -> None:
+    """``to_markdown`` numbers the rows in a column without a name."""
+    text = "|    |   N |   A (TFLOPS) |   B (TFLOPS) |\n|---:|----:|-----:|-----:|\n|  0 | 256 | 4.5 | 9 |\n"
+    dataset = parse_published(text)
+    assert labels_of(dataset, "shape") == ["N=256"]
+    assert np.divide(*dataset["latency"].values.ravel()) == pytest.approx(2)
+
+
+def test_throughputs_weigh_nothing(tmp_path: Path) -> None:
+    """The time of a program is a sum of times, which a throughput without operations does not tell."""
+    with pytest.raises(InputError, match="weights need times, and this dataset has throughputs"):
+        abtune.analyze(read(tmp_path, GB_PER_S).dataset, weights={"N=256": 2})
+
+
+def test_the_named_importer_reads_the_same(tmp_path: Path) -> None:
+    """``abtune import published`` needs no look at the content."""
+    path = tmp_path / "softmax.csv"
+    path.write_text(GB_PER_S, encoding="utf-8")
+    dataset = run_importer(importer_named("published"), [Source(path=path)], {"unit": ""}).dataset
+    assert labels_of(dataset, "shape") == ["N=256", "N=384"]
