@@ -218,7 +218,8 @@ def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
     advice = (
         f"if it has a line for each timing: {command}, where ms may be s, us or ns, and each NAME is one of"
     )
-    return f"{advice} {listed_columns(columns)}; if one numbers separate runs, add seed=NAME"
+    further = "if one numbers separate runs, add seed=NAME; if others are sizes, shape=NAME+NAME"
+    return f"{advice} {listed_columns(columns)}; {further}"
 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:

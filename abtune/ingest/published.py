@@ -23,7 +23,7 @@ import xarray as xr
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.perf_report import printed_rows, with_labels
+from abtune.ingest.joined_columns import printed_rows, with_labels
 from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.table_columns import (
     FIELDS,

@@ -494,7 +494,8 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         (
             "shape,config,M,N,time_us\nx,a,1,1,1\ny,a,2,1,2\nx,b,2,1,9\n",
             {},
-            "line 4: column M says '2', but '1' in line 2; they are two shapes of one label",
+            "line 4: column M says '2', but '1' in line 2; they are two shapes of one label, "
+            r"so join columns: --columns shape=shape\+M\+N",
         ),
         (
             "shape,config,stat,time_us\nx,a,mean,1\nx,a,std,2\n",
@@ -1035,3 +1036,37 @@ def test_the_index_of_a_table_is_left_out(tmp_path: Path, first: int) -> None:
     assert dataset["latency"].values[0, :, 0, 0, 0].tolist() == [1e-6, 2e-6]
     with pytest.raises(AbtuneError, match=r"line 3: the first column has no name; .* without its index"):
         read_text(tmp_path, text.replace(f"{first + 1},x,b", "x,x,b"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "joined", "label"),
+    [
+        ("kernel,M,N,dtype,config,time_us", "kernel+M+N+dtype", "gemm_M=512_N=256_dtype=fp16"),
+        ("kernel,M,N,dtype,config,time_us", "m+N", "M=512_N=256"),
+        ("shape,M,N,dtype,config,time_us", "dtype+M", "fp16_M=512"),
+        ("kernel,M,N,dtype,config,time_us", "N+dtype", "N=256_dtype=fp16"),
+        ("kernel+M,M,N,dtype,config,time_us", "kernel+M", "gemm"),
+    ],
+)
+def test_several_columns_make_the_label_of_a_shape(
+    tmp_path: Path, heading: str, joined: str, label: str
+) -> None:
+    """Sizes in columns of their own need no editing, and a line that sums up others is left out."""
+    text = f"{heading}\ngemm,512.0,256,fp16,old,2\ngemm,512.0,256,fp16,new,1\nTotal,,,,old,9\n"
+    text = text if joined.startswith("kernel") else text.rpartition("Total")[0]
+    dataset = read_text(tmp_path, text.replace("shape", "kernel"), columns={"shape": joined})
+    assert dataset["shape"].values.tolist() == [label]
+
+
+def test_columns_that_cannot_be_joined_are_named(tmp_path: Path) -> None:
+    """A remedy names all columns that the label needs, those that were joined before included."""
+    text = "kernel,M,N,config,time_us\ngemm,1,1,old,2\ngemm,1,2,old,2\n"
+    for joined, said in (
+        ("kernel+K", "has no column 'K'; there are kernel, M, N, config, time_us"),
+        ("kernel+M", r"join columns: --columns shape=kernel\+M\+N"),
+        ("kernel", r"join columns: --columns shape=kernel\+M\+N"),
+    ):
+        with pytest.raises(AbtuneError, match=said):
+            read_text(tmp_path, text, columns={"shape": joined})
+    with pytest.raises(DatasetError, match="line 2: 3 cells under a heading of 4"):
+        read_text(tmp_path, "config,time_us,kernel,M,N\nold,2,gemm,1\n", columns={"shape": "M+N"})

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.perf_report import with_labels
+from abtune.ingest.joined_columns import join_columns, with_labels
 from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
@@ -56,8 +56,6 @@ _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
-# The same, but only in lines of one shape.
-_WRITE_SIZE = "they are two shapes of one label, so write the size into the label, such as gemm_M=512"
 _NO_TIMINGS = "has a heading and no timings"
 # The fields that differ from line to line.
 _EACH = {"time", "repeat"}
@@ -107,10 +105,13 @@ class _Table:
         used = {*self.columns.values(), *self.configs}
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
-        sized = sizes(names.values())
+        sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
         self.sized = {index for index, name in names.items() if name in sized}
+        own = [index for name, index in self.columns.items() if name == "shape"]
+        joined = "+".join(self.names[index] for index in (*own, *sorted(self.sized)))
+        join = f"join columns: --columns {shlex.quote(f'shape={joined}')}"
         self.fixed = {
-            **dict.fromkeys(self.sized, _WRITE_SIZE),
+            **dict.fromkeys(self.sized, f"they are two shapes of one label, so {join}"),
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: _LEAVE_EMPTY for index, name in names.items() if _OUTCOME.fullmatch(name)},
         }
@@ -121,9 +122,14 @@ class _Table:
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     rows = iter(csv_rows(text) if names else with_labels(csv_rows(text)))
-    _, heading = next(rows, (0, []))
+    number, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(_NO_TIMINGS)
+    several = names.get("shape", "").split("+")
+    if len(several) > 1 and names["shape"] not in heading:
+        joined = [_index_of(name, heading) for name in several]
+        rows = join_columns(itertools.chain([(number, heading)], rows), joined, names["shape"])
+        _, heading = next(rows)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
     if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
@@ -211,6 +217,14 @@ def _is_wide(text: str, unit: str) -> bool:
         return False
 
 
+def _index_of(name: str, row: Sequence[str]) -> int:
+    """Return which column of a heading has a name."""
+    known = [cell.casefold() for cell in row]
+    if name.casefold() not in known:
+        raise InputError(f"has no column {name!r}; there are {listed_columns(row)}")
+    return known.index(name.casefold())
+
+
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
     if lacks_names(row):
         raise DatasetError(NAMES_FIRST)
@@ -222,9 +236,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
     for other in known.keys() & {"units", "time_unit"}:
         columns["unit"] = known[other]
     for name, wanted in names.items():
-        if wanted.casefold() not in known:
-            raise InputError(f"has no column {wanted!r}; there are {listed_columns(row)}")
-        columns[name] = known[wanted.casefold()]
+        columns[name] = _index_of(wanted, row)
     if "time" not in names:
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}

@@ -213,7 +213,7 @@ TIMINGS = Importer(
             name="columns",
             metavar="FIELD=NAME,...",
             help=f"Columns by other names: config=build says that the column build has the configuration. "
-            f"FIELD is one of {', '.join(FIELDS)}.",
+            f"FIELD is one of {', '.join(FIELDS)}. shape=A+B joins columns.",
             repeated=True,
         ),
         Option(

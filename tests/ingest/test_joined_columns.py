@@ -1,4 +1,4 @@
-"""What ``triton.testing.perf_report`` writes and prints: sizes first, then a column for each configuration.
+"""Columns that become labels: sizes that ``triton.testing.perf_report`` writes before a column for each side.
 
 https://triton-lang.org/main/python-api/generated/triton.testing.perf_report.html
 """

@@ -1,13 +1,17 @@
-"""What ``triton.testing.perf_report`` writes or prints: sizes, then a column for each configuration."""
+"""Labels of shapes, made of several columns of a table.
+
+Users name the columns, or ``triton.testing.perf_report`` wrote them: sizes, then a column for each
+configuration.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from abtune.ingest.table_columns import FIELDS, NEVER, SHAPES, SIZE, known_heading, lacks_names
+from abtune.ingest.table_columns import FIELDS, NEVER, SHAPES, SIZE, is_summary, known_heading, lacks_names
 from abtune.ingest.units import UNITS
 
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
@@ -25,11 +29,24 @@ def with_labels(rows: Iterable[_Row]) -> Iterable[_Row]:
     end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)])
     if not end:
         return [(number, heading), *rows]
-    labelled = [(number, ["shape", *heading[end:]])]
+    return join_columns([(number, heading), *rows], range(end))
+
+
+def join_columns(rows: Iterable[_Row], joined: Sequence[int], name: str = "shape") -> Iterator[_Row]:
+    """Yield a table in which a first column of this name stands for several: gemm_M=512_N=256."""
+    rows = iter(rows)
+    line, heading = next(rows)
+    others = [index for index in range(len(heading)) if index not in joined]
+    yield line, [name, *(heading[index] for index in others)]
     for line, row in rows:
-        label = "_".join(map("=".join, zip(heading, map(_whole, row[:end]), strict=False)))
-        labelled.append((line, [label, *row[end:]]))
-    return labelled
+        if len(row) != len(heading):  # readers refuse a line that lacks as many cells
+            yield line, ["?"] * max(1, 1 + len(others) + len(row) - len(heading))
+            continue
+        first, *_ = values = [_whole(row[index]) for index in joined]
+        named = [f"{heading[index]}={value}" for index, value in zip(joined, values, strict=True)]
+        # A word first, such as the name of a kernel, says what the others are sizes of.
+        label = "_".join([first, *named[1:]] if first[:1].isalpha() else named)
+        yield line, [first if is_summary(first) else label, *(row[index] for index in others)]
 
 
 def _may_be_size(name: str) -> bool:
