@@ -11,7 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from abtune.ingest.table_columns import FIELDS, NEVER, SHAPES, SIZE, is_summary, known_heading, lacks_names
+from abtune.ingest.table_columns import (
+    FIELDS,
+    NEVER,
+    SHAPES,
+    SIZE,
+    is_summary,
+    known_heading,
+    lacks_names,
+    time_columns,
+)
 from abtune.ingest.units import UNITS
 
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
@@ -62,21 +71,22 @@ def _whole(cell: str) -> str:
 def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Return how many columns at the beginning are sizes: whole numbers in all rows, and without a unit.
 
-    Measured numbers may be whole, too. So where no heading has a unit, sizes need a point, as in 256.0, and
-    all but the first need the name of a size.
+    Timestamps and measured numbers may be whole, too. So only a column with the name of a size, in a table
+    with units, may lack a point, as in 256.0. In a table with a line for each time, all need such names.
     """
     units = [known.unit if (known := known_heading(name, UNITS)) else "" for name in heading]
-    has_units = any(units)
+    named = [len(name) == 1 or SIZE.fullmatch(name.casefold()) is not None for name in heading]
+    has_units, is_long = any(units), bool(time_columns(heading))
 
-    def is_whole(index: int) -> bool:
+    def is_size(index: int) -> bool:
         matches = [_WHOLE.fullmatch(row[index]) for row in rows]
-        return all(match and (match[2] or has_units) for match in matches) and not units[index]
+        may_lack_point = named[index] and has_units
+        return all(match and (match[2] or may_lack_point) for match in matches) and not units[index]
 
-    end = len(list(itertools.takewhile(is_whole, range(len(heading)))))
-    named = all(_may_be_size(name) for name in heading[:end])
-    certain = has_units or all(len(name) == 1 or SIZE.fullmatch(name.casefold()) for name in heading[1:end])
+    end = len(list(itertools.takewhile(is_size, range(len(heading)))))
+    certain = all(named[:end]) if is_long else has_units or all(named[1:end])
     is_table = rows and end <= len(heading) - 2 and not lacks_names(heading)
-    return end if is_table and named and certain else 0
+    return end if is_table and certain and all(map(_may_be_size, heading[:end])) else 0
 
 
 def printed_rows(lines: Sequence[str]) -> tuple[dict[int, str], dict[int, list[str]]]:

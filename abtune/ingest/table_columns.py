@@ -111,7 +111,8 @@ NEVER = re.compile(
     r"idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
 )
 SIZE = re.compile(
-    r"(num[ _-])?(heads|threads|channels|tokens|experts)|(.+[ _-])?(sizes?|len(gth)?|dims?)|batchsize"
+    r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"
+    r"(.+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize"
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(

@@ -75,6 +75,11 @@ def test_sizes_of_a_product_tell_its_operations(tmp_path: Path) -> None:
         ("size,Triton,Torch\n4096.0,8.0,8.0\n8192.0,16.0,15.9\n8e3,1.5,2\n", []),
         ("batch_size,seq_len,A,B\n16.0,64.0,26.2,25.7\n", ["batch_size=16_seq_len=64"]),
         ("N,Triton (ms),Torch (ms)\n256,8,9\n", ["N=256"]),
+        ("hidden,Triton (ms),Torch (ms)\n256.0,8,9\n", ["hidden=256"]),
+        ("hidden,Triton (ms),Torch (ms)\n256,8,9\n", []),
+        ("timestamp,Triton (ms),Torch (ms)\n1690000000,8,9\n", []),
+        ("M,num_kv_heads,config,time_ms\n512,8,old,5\n512,8,new,4\n", ["M=512_num_kv_heads=8"]),
+        ("timestamp,config,time_ms\n1690000000.0,old,5\n1690000000.0,new,4\n", []),
         ("N,Triton,Torch\n256,8,9\n", []),  # whole numbers may be measured
         ("N,Triton,Torch,Naive\n4.0,8.0,8.5,7.5\n", []),  # so may these, and Triton names no size
         ("N,Triton (GB/s)\n256.0,8.5\n", []),
@@ -87,11 +92,12 @@ def test_what_is_a_size(tmp_path: Path, text: str, shapes: list[str]) -> None:
     """Only whole numbers before columns that are surely measured make a label; else nothing is guessed."""
     if shapes:
         assert (
-            labels_of(read(tmp_path, text, unit="" if "(" in text else "gb/s").dataset, "shape")[:1] == shapes
+            labels_of(read(tmp_path, text, unit="" if "ms" in text else "gb/s").dataset, "shape")[:1]
+            == shapes
         )
     else:
         with pytest.raises((DatasetError, InputError)):
-            read(tmp_path, text, unit="" if "(" in text else "gb/s")
+            read(tmp_path, text, unit="" if "ms" in text or "GB" in text else "gb/s")
 
 
 def test_several_files_are_seeds(tmp_path: Path) -> None:
@@ -128,6 +134,10 @@ def test_columns_still_names_the_shapes(tmp_path: Path) -> None:
     """With --columns, the first column keeps its name and cells."""
     text = "N,Triton (ms),Torch (ms)\n256.0,8,9\n256.0,8,9\n"
     assert labels_of(read(tmp_path, text, columns="shape=N").dataset, "shape") == ["256.0"]
+    text = "M,N,impl,time_ms\n512,8,old,5\n512,8,new,4\n"
+    with pytest.raises(DatasetError, match="has no column config; give --columns config=ITS_NAME"):
+        read(tmp_path, text)
+    assert labels_of(read(tmp_path, text, columns="config=impl").dataset, "shape") == ["M=512_N=8"]
 
 
 PRINTED = """Warming up

@@ -121,15 +121,10 @@ class _Table:
 
 def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
-    rows = iter(csv_rows(text) if names else with_labels(csv_rows(text)))
-    number, heading = next(rows, (0, []))
+    rows = _labelled(text, names)
+    _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(_NO_TIMINGS)
-    several = names.get("shape", "").split("+")
-    if len(several) > 1 and names["shape"] not in heading:
-        joined = [_index_of(name, heading) for name in several]
-        rows = join_columns(itertools.chain([(number, heading)], rows), joined, names["shape"])
-        _, heading = next(rows)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
     if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
@@ -167,6 +162,19 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
         work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
         unused=tuple(table.names[index] for index in table.unused),
     )
+
+
+def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows, with several columns as one where they are the label of a shape."""
+    _, heading = next(csv_rows(text), (0, []))
+    several = names.get("shape", "").split("+")
+    if len(several) > 1 and names["shape"] not in heading:
+        return join_columns(csv_rows(text), [_index_of(name, heading) for name in several], names["shape"])
+    rows = iter(with_labels(csv_rows(text)))
+    number, own = next(rows)
+    told = {name.casefold() for name in names.values()}
+    is_one_told = not told.isdisjoint(map(str.casefold, set(heading) - set(own)))
+    return csv_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
 
 
 def _notes(table: _Table, counted: str) -> Iterator[str]:
