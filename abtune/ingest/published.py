@@ -205,7 +205,9 @@ def _rows_of_text(text: str) -> Iterator[tuple[int, list[str]]]:
             yield from table
             continue
         number, heading = rows[0]
-        if heading[0] == "" and all(cells[0].isdigit() for _, cells in rows[1:]):  # pandas numbers the rows
+        if heading[0] == "" < heading[-1] and all(
+            cells[0].isdigit() for _, cells in rows[1:]
+        ):  # pandas numbers the rows
             rows = [(line, cells[1:]) for line, cells in rows]
         (_, named), *others = with_labels(rows)
         if named[0] != "shape" or heading[0] == "shape":

@@ -172,6 +172,13 @@ def test_markdown_of_pandas_is_read() -> None:
     assert np.divide(*dataset["latency"].values.ravel()) == pytest.approx(2)
 
 
+@pytest.mark.parametrize("text", ["+--+\n", "|", "||\n|1|\n", "t:\n N  A (ms)\n0\n", "+-+\nt:\n x  y\n"])
+def test_a_table_of_nothing_is_no_table(text: str) -> None:
+    """A drawn rule alone has one empty cell, and pandas would number nothing."""
+    with pytest.raises(DatasetError, match="no table here"):
+        parse_published(text)
+
+
 def test_throughputs_weigh_nothing(tmp_path: Path) -> None:
     """The time of a program is a sum of times, which a throughput without operations does not tell."""
     with pytest.raises(InputError, match="weights need times, and this dataset has throughputs"):

@@ -838,6 +838,8 @@ def test_hyperfine_runs_that_failed_have_no_time(tmp_path: Path) -> None:
         assert imported.notes[1:] == (f"{old}: 2 runs of 'x' {said}", f"{new}: x failed, which counts")
     with pytest.raises(DatasetError, match="has 1 times and 2 exit_codes"):
         read_text(tmp_path, hyperfine(times=[1], exit_codes=[0, 0]), shape="s")
+    with pytest.raises(DatasetError, match=r"results\[0\]: .* has the exit code \[0\]"):
+        read_text(tmp_path, hyperfine(times=[1], exit_codes=[[0]]), shape="s")
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,8 @@ def _hyperfine(entries: _Entries) -> Iterator[FileCell]:
         codes = tuple(entry.get("exit_codes") or [0] * len(times))  # older versions have none
         if len(codes) != len(times):
             raise DatasetError(f"{where}: {name} has {len(times)} times and {len(codes)} exit_codes")
+        if strange := [code for code in codes if not isinstance(code, int | None)]:
+            raise DatasetError(f"{where}: {name} has the exit code {shortened(repr(strange[0]))}")
         yield FileCell(where=where, name=name, rounds=(times,), exit_codes=codes)
 
 
