@@ -376,8 +376,8 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     one_kind = 1 - (1 - 2.0 ** (1 - fewest)) ** shapes
     if fewest >= FEWEST_PAIRS and shapes > 1 and one_kind >= _ONE_KIND and not settings.paired:
         yield (
-            "If half of the searches of a configuration end at a slower schedule, the chance is "
-            f"{percent(one_kind)} that the {fewest} seeds of some shape show one schedule only. Then its "
+            "If half of the runs of a configuration end at a slower speed, the chance is "
+            f"{percent(one_kind)} that the {fewest} seeds of some shape show one speed only. Then its "
             "verdict may be wrong."
         )
     unseen = (1 - _RARE) ** fewest

@@ -461,7 +461,7 @@ def test_claims_of_few_seeds_have_a_caveat(seeds: int, design: str, unit: str) -
 def test_few_seeds_may_show_one_of_two_modes(shapes: int, seeds: int, said: str) -> None:
     """The more shapes, the more seeds it takes until hardly any shape shows one schedule only."""
     caveats = abtune.analyze(make_sweep(np.zeros(shapes), n=seeds, noise=0.06)).caveats
-    told = [note for note in caveats if "show one schedule only" in note]
+    told = [note for note in caveats if "show one speed only" in note]
     assert len(told) == bool(said)
     assert all(f"the chance is {said} that the {seeds} seeds" in note for note in told)
 

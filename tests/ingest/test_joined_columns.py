@@ -135,7 +135,7 @@ def test_columns_still_names_the_shapes(tmp_path: Path) -> None:
     text = "N,Triton (ms),Torch (ms)\n256.0,8,9\n256.0,8,9\n"
     assert labels_of(read(tmp_path, text, columns="shape=N").dataset, "shape") == ["256.0"]
     text = "M,N,impl,time_ms\n512,8,old,5\n512,8,new,4\n"
-    with pytest.raises(DatasetError, match="has no column config .give --columns config=ITS_NAME"):
+    with pytest.raises(DatasetError, match=r"has no column config \(give --columns config=ITS_NAME"):
         read(tmp_path, text)
     assert labels_of(read(tmp_path, text, columns="config=impl").dataset, "shape") == ["M=512_N=8"]
 
