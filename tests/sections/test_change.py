@@ -278,6 +278,15 @@ def test_the_same_winners_are_compared_with_themselves() -> None:
     assert change.overall.change == pytest.approx(row.change)
 
 
+def test_times_are_not_compared_with_throughputs() -> None:
+    """Their boosts are, because those are ratios."""
+    first, second = (make_sweep([0.1], n=6, seed=seed) for seed in (1, 2))
+    second = second.assign_attrs(latency_source="throughput")
+    assert abtune.compare_datasets(first, second).quantity == "boost"
+    with pytest.raises(InputError, match="one dataset has times, the other throughputs"):
+        abtune.compare_datasets(first, second, config="async")
+
+
 def test_latencies_of_the_same_winners_are_pairs() -> None:
     """Latencies of the same winners get the interval of the paired t-test."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.01, -0.03]], noise=0.01)

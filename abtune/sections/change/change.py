@@ -98,6 +98,9 @@ def compare_datasets(
         validate(dataset)
     configs = _chosen(a, b, baseline, candidate, config)
     settings = Settings(baseline=configs[0][0], candidate=configs[0][-1], level=level, tolerance=tolerance)
+    throughputs = [dataset.attrs.get("latency_source") == "throughput" for dataset in (a, b)]
+    if len(configs[0]) == 1 and len(set(throughputs)) > 1:
+        raise InputError("one dataset has times, the other throughputs; only their boosts can be compared")
     labels = [labels_of(dataset, "shape") for dataset in (a, b)]
     common = [label for label in labels[0] if label in set(labels[1])]
     if not common:
