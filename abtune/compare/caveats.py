@@ -13,7 +13,7 @@ from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import needs_resamples, resolution
-from abtune.dataset.provenance import of_searches
+from abtune.dataset.provenance import of_searches, of_throughputs
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
@@ -164,7 +164,7 @@ def of_sources(dataset: xr.Dataset) -> Iterator[str]:
             "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
             "are too short. The configuration with the noisier timings gains most from it."
         )
-    if dataset.attrs.get("latency_source") == "throughput":
+    if of_throughputs(dataset):
         yield "These are throughputs. A time here is that of 10^9 operations or bytes, not of a run."
 
 

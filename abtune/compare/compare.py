@@ -20,7 +20,7 @@ from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute, design_power
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import contains_space, of_searches
+from abtune.dataset.provenance import contains_space, of_searches, of_throughputs
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
@@ -114,7 +114,7 @@ def analyze(
         correction="" if correction is None else correction,
         of_candidates=of_candidates,
     )
-    if weights is not None and dataset.attrs.get("latency_source") == "throughput":
+    if weights is not None and of_throughputs(dataset):
         raise InputError("weights need times, and this dataset has throughputs, which add up to no time")
     chosen = restrict(dataset, shapes)
     analysis = compare(chosen, settings)

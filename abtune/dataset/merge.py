@@ -42,9 +42,9 @@ _OF_TIMINGS = {"rounds", "repeats", "repeat_ms"}
 def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False) -> xr.Dataset:
     """Return the union of datasets. It records them by their names here, such as their paths.
 
-    Sweeps with different random numbers may number their seeds alike. Then those of the later one are
-    renumbered (:func:`new_seeds`). The devices, rounds and repeats may differ if all winners will be timed
-    again together.
+    Two sweeps with different random numbers may have the same seed numbers. The later one then gets new
+    numbers (:func:`new_seeds`). Devices, rounds and repeats may differ if all winners will be timed again
+    together.
 
     Raises
     ------

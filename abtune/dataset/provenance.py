@@ -105,3 +105,8 @@ def _searches(dataset: xr.Dataset) -> Iterator[str]:
 def of_searches(dataset: xr.Dataset) -> bool:
     """Return whether the times are those by which the searches picked their winners."""
     return bool(dataset.attrs.get("latency_source") == "search")
+
+
+def of_throughputs(dataset: xr.Dataset) -> bool:
+    """Return whether the times follow from throughputs of unknown work: only their ratios mean something."""
+    return bool(dataset.attrs.get("latency_source") == "throughput")

@@ -198,24 +198,26 @@ def _rows_of_text(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells, with sizes in one column; prose has no cell."""
     titles, prints = printed_rows(text.split("\n"))
     lines = ((number, prints.get(number, cells)) for number, cells in _rows_of_markdown(text))
-    for has_cells, group in itertools.groupby(lines, key=lambda row: bool(row[1])):
-        table = list(group)
-        rows = [(number, cells) for number, cells in table if not all(map(_RULE.fullmatch, cells))]
-        if not has_cells or not rows:
-            yield from table
-            continue
-        number, heading = rows[0]
-        if heading[0] == "" < heading[-1] and all(
-            cells[0].isdigit() for _, cells in rows[1:]
-        ):  # pandas numbers the rows
-            rows = [(line, cells[1:]) for line, cells in rows]
-        (_, named), *others = with_labels(rows)
-        if named[0] != "shape" or heading[0] == "shape":
-            yield from table
-            continue
-        above = f"{titles[number]}_" if number in titles and len(titles) > 1 else ""
-        yield number, named
-        yield from ((line, [f"{above}{cells[0]}", *cells[1:]]) for line, cells in others)
+    for _, group in itertools.groupby(lines, key=lambda row: bool(row[1])):
+        yield from _with_sizes_joined(list(group), titles if len(titles) > 1 else {})
+
+
+def _with_sizes_joined(
+    table: list[tuple[int, list[str]]], titles: Mapping[int, str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield a table with its sizes in one column, below the title of its line; any other as it is."""
+    rows = [(number, cells) for number, cells in table if not all(map(_RULE.fullmatch, cells))]
+    number, heading = rows[0] if rows else (0, [""])
+    has_numbers = heading[0] == "" < heading[-1] and all(cells[0].isdigit() for _, cells in rows[1:])
+    if has_numbers:  # pandas numbers the rows
+        rows = [(line, cells[1:]) for line, cells in rows]
+    joined = list(with_labels(rows))
+    if not rows or joined[0][1][0] != "shape" or heading[0] == "shape":
+        yield from table
+        return
+    title = f"{titles[number]}_" if number in titles else ""
+    yield joined[0]
+    yield from ((line, [f"{title}{label}", *cells]) for line, (label, *cells) in joined[1:])
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:

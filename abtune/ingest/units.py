@@ -22,7 +22,7 @@ FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 # The same, and bytes per second.
 RATES = {**FLOPS, "mb/s": 1e6, "gb/s": 1e9, "tb/s": 1e12}
 UNITS = (*PER_SECOND, *RATES)
-# A rate is read as the time of so many operations or bytes, if nothing tells how many a shape has.
+# If the work of a shape is unknown, a rate is read as the time of this many operations or bytes.
 WORK = 1e9
 # Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
 _MARKS_FAILURE = 1e9
@@ -109,7 +109,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
 
 
 def about_work(units: Collection[str]) -> str:
-    """Return what times are where only throughputs are known, of which these are the units."""
+    """Return what to say of times that were made of throughputs in these units."""
     work = "operations" if FLOPS.keys() & units else "bytes"
     return f"throughputs are read as times of 10^9 {work}: boosts are right, and times are not those of a run"
 

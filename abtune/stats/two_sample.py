@@ -2,8 +2,8 @@
 
 A value is the log latency of one seed; samples are rows of an array, padded with NaN. The groups of
 :meth:`TwoSample.groups` are sorted, so no result depends on the order of the seeds. Pairs are kept as their
-differences and as many zeros: Welch's test of these two samples is the paired t-test, and their bootstrap is
-that of the mean difference. So functions of two samples take pairs, too, unless they permute the seeds.
+differences and as many zeros: Welch's test of these two samples is the paired t-test, and their bootstrap
+resamples the mean difference. Functions of two samples take pairs, too, unless they permute the seeds.
 """
 
 from __future__ import annotations

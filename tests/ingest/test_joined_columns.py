@@ -42,7 +42,7 @@ def boosts(imported: Imported) -> list[float]:
 
 
 def test_a_throughput_is_read_as_the_time_of_its_work(tmp_path: Path) -> None:
-    """More GB/s are a shorter time; the ratio is that of the file, and a note and an attribute say so."""
+    """More GB/s are a shorter time, and ratios stay. A note and an attribute say so."""
     imported = read(tmp_path, GB_PER_S)
     assert labels_of(imported.dataset, "shape") == ["N=256", "N=384"]
     assert labels_of(imported.dataset, "config") == ["Triton", "Torch"]

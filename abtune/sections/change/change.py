@@ -18,7 +18,7 @@ from abtune.compare.caveats import of_neighbours
 from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import configurations_of
+from abtune.dataset.provenance import configurations_of, of_throughputs
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
@@ -98,9 +98,6 @@ def compare_datasets(
         validate(dataset)
     configs = _chosen(a, b, baseline, candidate, config)
     settings = Settings(baseline=configs[0][0], candidate=configs[0][-1], level=level, tolerance=tolerance)
-    throughputs = [dataset.attrs.get("latency_source") == "throughput" for dataset in (a, b)]
-    if len(configs[0]) == 1 and len(set(throughputs)) > 1:
-        raise InputError("one dataset has times, the other throughputs; only their boosts can be compared")
     labels = [labels_of(dataset, "shape") for dataset in (a, b)]
     common = [label for label in labels[0] if label in set(labels[1])]
     if not common:
@@ -167,10 +164,13 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
         for name in roles:
             if name is not None and name not in known:
                 raise InputError(f"{which} dataset: {unknown_name('configuration', str(name), known)}")
-    if config is not None:
-        return (config,), (config,)
-    if len(first) == len(second) == 1 and baseline is None and candidate is None:
-        return tuple(first), tuple(second)
+    of_latencies = len(first) == len(second) == 1 and baseline is None and candidate is None
+    if config is not None or of_latencies:
+        if of_throughputs(a) != of_throughputs(b):
+            raise InputError(
+                "one dataset has times, the other throughputs; only their boosts can be compared"
+            )
+        return (tuple(first), tuple(second)) if config is None else ((config,), (config,))
     both = [name for name in first if name in second]
     if len(both) < 2:
         shared = f"{', '.join(both)}; --config compares the latencies of one" if both else "none"
