@@ -291,10 +291,12 @@ def other_shapes() -> str:
     before = abtune.open_dataset(REFERENCE).sel(shape=shapes)
     ends = {trials: best_after(dataset, trials) for trials in (before.sizes["trial"], dataset.sizes["trial"])}
     early, end = ends.values()
+    untimed = int(dataset["latency"].isnull().all(["round", "repeat"]).any(["config", "seed"]).sum())
+    gap = f" In {untimed} of them, the last winners are not measured again yet." if untimed else ""
     return f"""\
 ## The other {len(shapes)} shapes
 
-In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)} so far.
+In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)} so far.{gap}
 
 {in_a_sentence(abtune.analyze(dataset))}
 
