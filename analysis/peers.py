@@ -190,10 +190,10 @@ def table(reports: Callable[[], Iterator[tuple[Array, Array]]], real: npt.NDArra
 
 
 _INTRODUCTION = """\
-Tools that compare benchmarks test the values that they are given, one benchmark at a time. Given all
-timings of a tuning run, they test whether two *programs* differ. Two searches nearly always find
-different programs, so no tool is wrong in that. It is not the question whether a *configuration* is
-faster. Tools without an interface for Python are represented by scipy's version of their test."""
+Do other tools tell a faster *configuration* from a lucky search? They test the values that they are
+given, one benchmark at a time. Given all timings of a tuning run, they test whether two *programs*
+differ. Two searches nearly always find different programs, so no tool is wrong in that. Where a tool
+has no interface for Python, scipy's version of its test stands for it."""
 _ONE_RUN = """\
 Two runs of the same configuration in each of 29 shapes of `h200-tvm14009`, 25 timings of each winner;
 40 reports. Nothing differs but the seed. abtune judges none of them: one run per side supports no
@@ -207,13 +207,13 @@ faster, and 20 are the same."""
 _FAILING = """\
 Simulated again, without any difference of the means. On one side, 1 search in 15 fails, and its winner
 is 30 % slower. The noise of the search is 2 %. Ten seeds of a shape often show no failure, and that
-side then looks faster. abtune looks at the other shapes, which do show it. Mann-Whitney asks whether
-the typical run is faster, and it is."""
+side then looks faster. The other shapes do show it, and abtune looks at them. Mann-Whitney asks
+whether the typical run is faster, and it is."""
 _MEANING = """\
-A test of one value per seed calls one shape in twenty different by design. With 29 shapes, many reports
-then have a false call. Corrected over the shapes it makes next to none, and misses some boosts. What
-abtune adds to a careful script is in [statistics.md](statistics.md): a test with more power, intervals
-that hold, *equivalent* apart from *inconclusive*, and what would settle the rest."""
+A test of one value per seed calls one shape in twenty different by design, and many reports of 29 shapes
+have a false call. Corrected over the shapes it makes next to none, and misses some boosts. What abtune
+adds is in [statistics.md](statistics.md): a test with more power, intervals that hold, *equivalent*
+apart from *inconclusive*, and what would settle the rest."""
 
 
 def page() -> Iterator[str]:
@@ -222,8 +222,8 @@ def page() -> Iterator[str]:
     some = np.arange(29) < 9
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("pyperf", "asv", "scipy"))
     yield "# The same timings, other tools\n"
-    yield f"Written by `python analysis/peers.py` with {versions}.\n"
-    yield _INTRODUCTION
+    yield f"{_INTRODUCTION}\n"
+    yield f"`pip install pyperf asv && python analysis/peers.py` writes this page, here with {versions}."
     yield f"\n## One tuning run per side\n\n{_ONE_RUN}\n"
     yield from table(functools.partial(split_seeds, "h200-tvm14009", 1, 20), none)
     yield f"\n## Three tuning runs per side\n\n{_THREE_RUNS}\n"

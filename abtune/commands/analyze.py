@@ -64,7 +64,7 @@ Examples:
   abtune analyze --output report.html         a page for a browser, by the name of the file
   abtune analyze --format sentence            the result in one or two sentences
   abtune analyze --fail-on regressed          exit code 1 if a shape is shown to regress
-  abtune analyze --fail-on slower-than:5%     exit code 1 unless no shape can be slower by more
+  abtune analyze --fail-on slower-than:5%     exit code 1 unless each shape loses 5% at most
   abtune analyze --show regressed --why       only these shapes, and why
   abtune analyze --explain 'M=512_N=256*'     the whole story of one shape
   abtune analyze --section noise              where the noise comes from
@@ -96,21 +96,20 @@ Examples:
     type=gates,
     metavar=f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]",
     multiple=True,
-    help="Exit with 1 if a shape has this verdict, or unless no shape is shown to be slower by more than "
-    "PERCENT. Repeatable.",
+    help="Exit with 1 if a shape has this verdict, or unless every shape is shown to lose at most PERCENT. "
+    "Repeatable.",
 )
 @choice_options
 def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
     """Say of each shape whether the candidate is faster.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
-    in this folder is read. The report gives for each shape the boost with its confidence interval, and the
-    test with its correction over the shapes. The verdict is improved, regressed, equivalent, not slower,
-    inconclusive or invalid. Above them it says how many shapes are faster at least, and how slow any can be.
+    in this folder is read. The report begins with the result over all shapes. Then each shape has its boost
+    with a confidence interval, a p-value that is corrected over the shapes, and a verdict: improved,
+    regressed, equivalent, not slower, inconclusive or invalid.
 
-    --fail-on is a gate for scripts. With regressed, it stops only at a regression that is shown. With
-    slower-than:5%, it stops unless it is shown that no shape loses more. Each errs in at most 5% of
-    simulated reports (docs/statistics.md).
+    --fail-on is a gate for scripts. regressed stops only at a regression that is shown. slower-than:5% stops
+    unless every shape is shown to lose at most 5%.
     """
     import abtune
 

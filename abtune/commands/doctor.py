@@ -33,8 +33,8 @@ Examples:
 def doctor(target: str, *, no_trial: bool, destination: Destination) -> int:
     """Check whether this machine can sweep, and what to do if not.
 
-    Looks at software, compiler, GPUs, memory, load and disk. Then a few small kernels are proposed, built and
-    timed just as a sweep does it. Exit code 0 if a sweep can run here, 2 if not.
+    It looks at software, compiler, GPUs, memory, load and disk. Then it proposes, builds and times a few
+    small kernels as a sweep does. Exit code 0 if a sweep can run here, 2 if not.
     """
     destination.check()
     from abtune.measure.diagnose import diagnose, problems

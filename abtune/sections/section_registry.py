@@ -65,7 +65,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="explain",
             metavar="SHAPE",
-            help="In place of the report, the whole story of 1 to 10 shapes: samples, methods, gates.",
+            help="Tell the whole story of 1 to 10 shapes in place of the report: seeds, tests, conditions.",
             make="abtune.sections.explain:explain_section",
         ),
         SectionKind(
@@ -82,7 +82,7 @@ SECTIONS: dict[str, SectionKind] = {
         ),
         SectionKind(
             name="same_schedule",
-            help="Winners built under both configurations: code or luck? The report has it if data do.",
+            help="Winners built under both configurations: code or luck? Part of the report of such data.",
             make="abtune.sections.same_schedule.same_schedule_page:same_schedule_section",
             shown_with="transfer_latency",
         ),

@@ -220,20 +220,18 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
     return page(f"""\
 # Longer searches on H200
 
-Written by `python analysis/studies/h200_deep.py` from the dataset `{NAME}`; `data/README.md` says how it was
-made. In the terminal: `abtune analyze {NAME} --section curve`.
-
 What changes if {len(rows)} of the [published shapes]({REFERENCE}.md) are searched for {trials} trials in
 place of {before}? They are the {len(negative)} with a negative published boost,
 and the {len(rows) - len(negative)}
 with the largest. There are {seeds} seeds per side of `async` and `mainline`,
 {int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
-{float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time.
+{float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time. In the terminal:
+`abtune analyze {NAME} --section curve`. `python analysis/studies/h200_deep.py` writes this page.
 
 ![Searches, their noise, and boosts beside the published ones]({NAME}.png)
 
-Left: the best latency so far of each search, relative to the mean at the end of the searches of its shape and
-configuration. Bars are 95 % intervals; those that reach the frame go on beyond.
+Left: the best latency so far of each search, relative to the mean at the end. Bars are 95 % intervals;
+those that reach the frame go on beyond.
 
 ## What the data say
 
@@ -255,16 +253,16 @@ hosts, differ by {100 * np.expm1(early.mean() - shorter.mean()):+.1f} % (standar
 ## By number of trials
 
 By the searches' own timings, geometric means over shapes and seeds. *Noise*: standard deviation of the log
-latency between seeds, pooled over the {end[..., 0].size} cells. Its 95 % interval (chi-square) assumes normal
-log latencies. MetaSchedule's cost model answers at random until it has seen {WARM_UP} trials, so it guides
-only what comes after {64 * math.ceil(WARM_UP / 64)}.
+latency between seeds, pooled over the {end[..., 0].size} cells, with its 95 % interval (chi-square).
+MetaSchedule's cost model answers at random until it has seen {WARM_UP} trials, so it guides only what comes
+after {64 * math.ceil(WARM_UP / 64)}.
 
 {progress_table(dataset)}
 
 ## Few long searches or many short ones
 
-Short searches give a smaller error for the same cost, but answer another question: how the sides compare
-before they have converged. What {seeds * trials:,} trials per side buy, with the noise of the table above:
+Short searches give a smaller error for the same cost, but compare sides that have not converged. What
+{seeds * trials:,} trials per side buy, with the noise of the table above:
 
 {budget_table(dataset, seeds * trials)}
 
@@ -296,15 +294,15 @@ def other_shapes() -> str:
     return f"""\
 ## The other {len(shapes)} shapes
 
-In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)} so far.{gap}
+In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)}.{gap}
 
 {in_a_sentence(abtune.analyze(dataset))}
 
 By the searches' own timings the boost is {percent(boost(early))} after {before.sizes["trial"]} trials, and
 {percent(boost(end))} after {dataset.sizes["trial"]}. After {before.sizes["trial"]} trials the searches are
 {behind(early, end):.0f} % slower than at their end. Their noise is {noise_with_interval(early)} then, and
-{noise_with_interval(end)} at the end. With {before.sizes["seed"]} seeds of {before.sizes["trial"]} trials,
-`{REFERENCE}` says of the same shapes:
+{noise_with_interval(end)} at the end. The same shapes with {before.sizes["seed"]} seeds of
+{before.sizes["trial"]} trials (`{REFERENCE}`):
 
 {abtune.analyze(before).sentence}"""
 
@@ -334,8 +332,7 @@ first {SEEDS_ON_H200} seeds, an H100 the others, always for both sides. One H100
 {again_table(own)}
 
 {include_zero(own)} intervals include zero, and {include_zero(hosts)} in the next comparison: the searches on
-H200 against mainline's {dataset.sizes["seed"]} seeds of `{NAME}`, which ran on other hosts. Here the
-searches' own timings count.
+H200 against mainline's {dataset.sizes["seed"]} seeds of `{NAME}`, by the searches' own timings.
 
 {hosts.sentence}
 

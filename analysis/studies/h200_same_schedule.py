@@ -123,14 +123,14 @@ def other_card(main: SameSchedule, sweep: xr.Dataset) -> str:
     unchanged = sum(row.verdict is ChangeVerdict.UNCHANGED for row in boost.shapes)
     mean = boost.overall
     return f"""\
-The boosts carry over to an NVIDIA H100, the same chip with slower memory. The winners and their transfers
-were built and timed there again. Each kernel is compared with itself: `abtune compare {STUDIES[0]} {LATER}`.
+The boosts carry over to an NVIDIA H100, the same chip with slower memory. Each kernel is compared with
+itself: `abtune compare {STUDIES[0]} {LATER}`.
 
 - {unchanged} of {len(boost.shapes)} boosts are unchanged within {100 * boost.tolerance:.0f} %. The mean
 change is {percent(mean.change)} (95 % interval {100 * mean.low:+.1f} to {percent(mean.high)}). If the
 searches are compared instead, {settled} are settled; intervals are {wider:.0f} times as wide (median).
-- {len(unsettled)} shapes are not settled. They take {min(times):.0f} to {max(times):.0f} us, and timings of
-such short kernels vary more.
+- {len(unsettled)} shapes are not settled. They take {min(times):.0f} to {max(times):.0f} us, and so short
+kernels vary more.
 - On mainline's schedules the mean effect is {percent(there.of_baseline.effect)}
 ({percent(main.of_baseline.effect)} on H200), on async's {percent(there.of_candidate.effect)}
 ({percent(main.of_candidate.effect)})."""
@@ -141,26 +141,24 @@ def larger_memory() -> str:
     memory = measured()
     change, kernels = same_tiles(memory)
     return f"""\
-On average nothing: the limit is not what holds async back. Dynamic shared memory has the larger limit, but
-these design spaces do not use it. So each winner of mainline was built with a pipeline in dynamic shared
-memory (`async-dynamic`), and in static memory that its tiles share (`async-merged`,
+On average nothing: the limit is not what holds async back. Each winner of mainline was built with a pipeline
+in dynamic shared memory (`async-dynamic`), and in static memory that its tiles share (`async-merged`,
 `tirx.merge_static_smem`). All kernels of a shape were timed together, without the largest GEMM.
 `python analysis/studies/large_shared_memory.py table` prints these numbers.
 
 {memory_effects(memory)}
 
-With dynamic memory a pipeline fits nearly every schedule. TVM cannot lower one if the loop has only one
-iteration. But the mean effect is no gain. A likely reason, not measured: a block that takes more memory
-leaves room for fewer blocks on a multiprocessor. Some 1x1 convolutions are the exception:
+With dynamic memory a pipeline fits nearly every schedule, but the mean effect is no gain. Some 1x1
+convolutions are the exception:
 
 {kind_table(memory)}
 
 *Number*: shapes of both datasets. *Mean effect*: from the lowest to the highest shape, with dynamic memory.
 *Fastest kernel*: the best schedule with a pipeline against the best without.
 
-- Merging the tiles makes no further schedule fit. A likely reason: a pipeline uses them at the same time.
-- Dynamic memory has a price. {kernels} pipelines fit both kinds of memory; dynamic memory changes their speed
-by {change:+.1f} %."""
+- Merging the tiles makes no further schedule fit.
+- Dynamic memory has a price: it changes the speed of the {kernels} pipelines that fit both kinds of memory by
+{change:+.1f} %."""
 
 
 def report() -> str:
@@ -173,12 +171,11 @@ def report() -> str:
     return page(f"""\
 # What asynchronous copies do to code
 
-Written by `python analysis/studies/h200_same_schedule.py`; in the terminal:
-`abtune analyze {STUDIES[0]} --section same-schedule`.
-
 Does a boost or a regression of `async` come from its code, or from the luck of its searches? Each winner of
 `async` and of `mainline` was built under both configurations, and both kernels were timed together on an
-H200. Where a schedule has a *pipeline*, `async` copies the next tiles while it computes with these.
+H200. Where a schedule has a *pipeline*, `async` copies the next tiles while it computes with these. In the
+terminal: `abtune analyze {STUDIES[0]} --section same-schedule`.
+`python analysis/studies/h200_same_schedule.py` writes this page.
 
 ![Each schedule under both configurations](h200-same-schedule.png)
 
@@ -202,7 +199,6 @@ There both configurations build the same kernel.
 
 `{STUDIES[0]}`. *Fit*: schedules of mainline that have room for a pipeline. *Best known*: the fastest kernels
 of both, over all schedules. *Depends on the schedule*: gains and losses beyond the noise of measuring.
-Published boosts [stand beside the searches](h200-tvm14009.md#shape-by-shape).
 
 {effect_table(main)}
 

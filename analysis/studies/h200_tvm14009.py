@@ -113,14 +113,12 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
     return page(f"""\
 # The published shapes on H200, with seeds
 
-Written by `python analysis/studies/h200_tvm14009.py` from the dataset `{NAME}`; `data/README.md` says how it
-was made. The report in the terminal: `abtune analyze {NAME}`.
-
 Are the boosts of [apache/tvm#14009](https://github.com/apache/tvm/pull/14009) real? Its
 {dataset.sizes["shape"]} shapes were tuned again, `async` against `mainline` ([what they
 are](sweep.md#what-is-compared)), with {dataset.sizes["seed"]} seeds of {dataset.sizes["trial"]} trials:
 {int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs,
-{float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time.
+{float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time. In the terminal: `abtune analyze {NAME}`.
+`python analysis/studies/h200_tvm14009.py` writes this page.
 
 ![Boosts with intervals, and the published ones]({NAME}.png)
 
@@ -144,8 +142,7 @@ With some other options, more shapes are improved. The default was fixed before 
 
 {method_table(dataset)}
 
-`bh` is a screen: one in twenty of its claims may be false. Confirm verdicts that change with the method by
-more seeds.
+`bh` is a screen: one in twenty of its claims may be false.
 
 ## Where the noise comes from
 

@@ -165,7 +165,7 @@ choice_options = together(
     click.option(
         "--correction",
         type=Registered(lambda: CORRECTIONS),
-        help="For the many shapes: "
+        help="The correction over the shapes: "
         f"{', '.join(f'{one.name} {one.hint}' for one in CORRECTIONS.values() if one.hint)}. "
         f"[default: {default_correction(paired=False).name}; "
         f"of pairs {default_correction(paired=True).name}]",
