@@ -272,13 +272,10 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     parts = [
         "# The same search as tune_tir",
         "",
-        f"Written by `{command}` with TVM {tvm.__version__}.",
+        "Does a sweep search as `tune_tir` does? It drives MetaSchedule one iteration at a time. Each begins",
+        "its strategy anew, and restores its cost model from bytes; `tune_tir` keeps both alive.",
         "",
-        "## Question",
-        "",
-        "A sweep drives MetaSchedule one iteration at a time. Each iteration depends on the trials so far,",
-        "begins its strategy anew, and restores its cost model from bytes. `tune_tir` keeps both alive",
-        "through a run. Is it the same search?",
+        f"`{command}` writes this page, here with TVM {tvm.__version__}.",
         "",
         "## Method",
         "",
@@ -293,9 +290,8 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
             "Nothing is built or run. The latency of a candidate is a fixed function of its scheduled "
             "module: the exponential of a fixed combination of the features that the cost model learns from. "
             f"Noise of {100 * NOISE:g} % follows from the structural hash. So only the searches are random. "
-            "`tune_tir` gets a builder that asks this function. abtune's side is the chain of iterations of "
-            "a sweep. A third engine, `random`, samples the design space (replay-trace). The same comparison "
-            "has to find a difference between it and the others."
+            "A third engine, `random`, samples the design space (replay-trace): the same comparison has to "
+            "find a difference there."
         ),
         "",
         "## What it says",
@@ -319,8 +315,8 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## All candidates",
         "",
-        "Winners are extremes and vary much. All candidates of an iteration together vary less: their",
-        "geometric mean would show another population, another ranking, or another share of random ones.",
+        "The geometric mean of all candidates of an iteration varies less than the winner. It would show",
+        "another population, another ranking, or another share of random ones.",
         "",
         *step_table(compared),
         "",
