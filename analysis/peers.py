@@ -210,7 +210,7 @@ is 30 % slower. The noise of the search is 2 %. Ten seeds of a shape often show 
 side then looks faster. The other shapes do show it, and abtune looks at them. Mann-Whitney asks
 whether the typical run is faster, and it is."""
 _MEANING = """\
-A test of one value per seed calls one shape in twenty different by design, and many reports of 29 shapes
+A test of one value per seed calls one shape in twenty different by design. So most reports of 29 shapes
 have a false call. Corrected over the shapes it makes next to none, and misses some boosts. What abtune
 adds is in [statistics.md](statistics.md): a test with more power, intervals that hold, *equivalent*
 apart from *inconclusive*, and what would settle the rest."""
