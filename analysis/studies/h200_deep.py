@@ -216,7 +216,6 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
     error = 100 * np.hypot(standard_error(early), standard_error(shorter))
     negative = [row for row in rows if claims[row.shape] < 0]
     excluded = [row for row in negative if not row.boost_low <= claims[row.shape] <= row.boost_high]
-    caveats = "\n".join(f"- {caveat}" for caveat in analysis.caveats)
     return page(f"""\
 # Longer searches on H200
 
@@ -248,7 +247,6 @@ shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded
 after {before} trials, and in {upsets(end)} after {trials} (mean over the shapes).
 - **The search repeats**: after {before} trials these searches and `{REFERENCE}`, made on other
 hosts, differ by {100 * np.expm1(early.mean() - shorter.mean()):+.1f} % (standard error {error:.1f} %).
-{caveats}
 
 ## By number of trials
 
@@ -324,8 +322,7 @@ def searched_again(dataset: xr.Dataset) -> str:
 ## Mainline against itself
 
 Does abtune find a difference where there is none? `h100-again` compares mainline with itself:
-{fresh.sizes["shape"]} shapes, two sides, {seeds_of(fresh)} with new random numbers. An H200 searched the
-first {SEEDS_ON_H200} seeds, an H100 the others, always for both sides. One H100 timed all winners together.
+{fresh.sizes["shape"]} shapes, two sides, {seeds_of(fresh)}.
 
 {own.sentence}
 

@@ -75,18 +75,15 @@ def shape_table(rows: tuple[abtune.Comparison, ...], claims: dict[str, float]) -
     return table("shape|published, one run:|here:|95 % interval:|adj. p:|verdict", cells)
 
 
-def warnings(analysis: abtune.Analysis, dataset: xr.Dataset) -> str:
-    """List the caveats of the report and of single shapes, and tell of the one whose timings vary most."""
-    single = [f"In `{row.shape}`, {' '.join(row.caveats)}" for row in analysis.comparisons if row.caveats]
+def drift(dataset: xr.Dataset) -> str:
+    """Tell of the shape whose timings vary most between rounds."""
     loudest = measuring_noise(dataset)[1].idxmax().item()
     times = np.exp(xr.ufuncs.log(dataset["latency"].sel(shape=loudest)).median("repeat"))
     first, last = (1e6 * float(times.isel(round=index).median()) for index in (0, -1))
-    drift = (
+    return (
         f"Winners of `{loudest}` took {first:.1f} us in the first round and {last:.1f} us in the last. "
-        "A call that short ends before the host has launched the next, so launching is timed. "
-        "It is slower if the host does other work; that was not recorded."
+        "A call that short ends before the host has launched the next, so launching is timed."
     )
-    return "\n".join(f"- {caveat}" for caveat in (*analysis.caveats, *single, drift))
 
 
 def method_table(dataset: xr.Dataset) -> str:
@@ -130,11 +127,7 @@ are](sweep.md#what-is-compared)), with {dataset.sizes["seed"]} seeds of {dataset
 
 {shape_table(analysis.comparisons, claims)}
 
-`abtune analyze {NAME} --why` gives the reason of each verdict, and the boost that these seeds could find.
-
-## What the report warns of
-
-{warnings(analysis, dataset)}
+`abtune analyze {NAME} --why` gives the reason of each verdict, and what the report warns of.
 
 ## How far the verdicts depend on the method
 
@@ -150,6 +143,8 @@ With some other options, more shapes are improved. The default was fixed before 
 than a tenth of the noise of the search, so longer timing would not help there.
 
 The search's own time of its winner differs from the one measured again by a median of {optimism:+.2f} %.
+
+{drift(dataset)}
 
 ## What would settle more
 
