@@ -18,7 +18,6 @@ from h200_tables import (
     page,
     percent,
     published_boosts,
-    seeds_table,
     short,
     span,
     table,
@@ -271,12 +270,6 @@ Short searches give a smaller error for the same cost, but compare sides that ha
 {other_shapes()}
 
 {searched_again(dataset)}
-
-## What would settle more
-
-More seeds of as many trials, by `abtune power {NAME}`:
-
-{seeds_table(dataset)}
 """)
 
 

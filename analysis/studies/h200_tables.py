@@ -12,7 +12,6 @@ import xarray as xr
 import abtune
 from abtune.compare.results import Aggregate
 from abtune.sections.curve.curve import best_so_far
-from abtune.sections.power.seed_plan import Goal, plan_from_dataset
 from abtune.text import p_value
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
@@ -89,29 +88,6 @@ def short(label: str) -> str:
         field for field in label.split("_") if field.split("=")[0] in ("M", "N", "K", "H", "C", "R", "STR")
     ]
     return " ".join(field for field in kept if field != "N=1")
-
-
-def seeds_table(dataset: xr.Dataset) -> str:
-    """Plan what more seeds of as many trials would find."""
-    goal = Goal(
-        alpha=0.05,
-        target=0.8,
-        shapes=dataset.sizes["shape"],
-        boosts=(0.05, 0.1, 0.2),
-        seeds=tuple(sorted({dataset.sizes["seed"], 10, 20, 50, 100})),
-    )
-    baseline, candidate = dataset["config"].values
-    plan = plan_from_dataset(dataset, (baseline, candidate), goal, level=0.95)
-    rows = (
-        (
-            reach.seeds,
-            f"{100 * reach.detectable:.0f} %",
-            *(f"{100 * chance:.0f} %" if chance < 0.995 else ">99 %" for chance in reach.power),
-        )
-        for reach in plan.reaches
-    )
-    heading = "seeds per side:|boost found in 80 % of sweeps:|chance to find 5 %:|10 %:|20 %:"
-    return table(heading, rows)
 
 
 def published_boosts() -> dict[str, float]:

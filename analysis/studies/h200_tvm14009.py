@@ -18,7 +18,6 @@ from h200_tables import (
     percent,
     published_boosts,
     seed_values,
-    seeds_table,
     short,
     span,
     table,
@@ -128,6 +127,7 @@ are](sweep.md#what-is-compared)), with {dataset.sizes["seed"]} seeds of {dataset
 {shape_table(analysis.comparisons, claims)}
 
 `abtune analyze {NAME} --why` gives the reason of each verdict, and what the report warns of.
+`abtune power {NAME}` says how many seeds would settle more.
 
 ## How far the verdicts depend on the method
 
@@ -145,12 +145,6 @@ than a tenth of the noise of the search, so longer timing would not help there.
 The search's own time of its winner differs from the one measured again by a median of {optimism:+.2f} %.
 
 {drift(dataset)}
-
-## What would settle more
-
-More seeds of as many trials, by `abtune power {NAME}`:
-
-{seeds_table(dataset)}
 
 Up to {dataset.sizes["trial"]} trials, longer searches have less noise. By the searches' own timings, the
 noise of these runs was {100 * noise(early)[0]:.0f} % after 32 trials and {100 * noise(end)[0]:.0f} % after
