@@ -28,11 +28,12 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Verdict
+from abtune.dataset.merge import merge_datasets
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.problem import WARM_UP
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-NAME, REFERENCE = "h200-deep", "h200-tvm14009"
+NAME, MORE, REFERENCE = "h200-deep", "h200-deep-more", "h200-tvm14009"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
 # Number of random halves of mainline's searches that are compared with each other.
@@ -275,9 +276,10 @@ Short searches give a smaller error for the same cost, but compare sides that ha
 
 def other_shapes() -> str:
     """Say what the searches of the other published shapes show so far."""
-    dataset = abtune.open_dataset(DOCS.parent / "data" / "h200-deep-more.nc")
+    dataset = abtune.open_dataset(DOCS.parent / "data" / f"{MORE}.nc")
     shapes = dataset["shape"].values
     before = abtune.open_dataset(REFERENCE).sel(shape=shapes)
+    both = merge_datasets({NAME: abtune.open_dataset(NAME), MORE: dataset})
     ends = {trials: best_after(dataset, trials) for trials in (before.sizes["trial"], dataset.sizes["trial"])}
     early, end = ends.values()
     untimed = int(dataset["latency"].isnull().all(["round", "repeat"]).any(["config", "seed"]).sum())
@@ -285,7 +287,7 @@ def other_shapes() -> str:
     return f"""\
 ## The other {len(shapes)} shapes
 
-In `h200-deep-more` each of the other published shapes has {seeds_of(dataset)}.{gap}
+In `{MORE}` each of the other published shapes has {seeds_of(dataset)}.{gap}
 
 {in_a_sentence(abtune.analyze(dataset))}
 
@@ -295,7 +297,11 @@ By the searches' own timings the boost is {percent(boost(early))} after {before.
 {noise_with_interval(end)} at the end. The same shapes with {before.sizes["seed"]} seeds of
 {before.sizes["trial"]} trials (`{REFERENCE}`):
 
-{abtune.analyze(before).sentence}"""
+{abtune.analyze(before).sentence}
+
+All {both.sizes["shape"]} shapes of 512 trials (`abtune merge {NAME} data/{MORE}.nc --out all.nc`):
+
+{abtune.analyze(both).sentence}"""
 
 
 def searched_again(dataset: xr.Dataset) -> str:
