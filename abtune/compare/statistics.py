@@ -11,12 +11,12 @@ import numpy.typing as npt
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval, conservative_welch, welch
+from abtune.stats.estimates import Interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.significance import OneSided, difference_p, split_share
+from abtune.stats.testing.significance import OneSided, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
 
@@ -46,12 +46,7 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     interval = settings.interval.compute(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
     tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
-    one_sided = OneSided(
-        estimate=conservative_welch(samples),
-        pool=tails.pool,
-        one_split=split_share(samples),
-        rounding=samples.rounding,
-    )
+    one_sided = replace(welch_tests(samples), pool=tails.pool, rounding=samples.rounding)
     directions = misled(samples)
     if needs_resamples(settings) and any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
@@ -194,15 +189,15 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
-    estimate = conservative_welch(samples)
-    p_welch = of_all(difference_p(estimate, split_share(samples)))
+    welch = welch_tests(samples)
+    p_welch = of_all(welch.difference_p())
     p_welch_adjusted = correction.adjust(p_welch)
     if correction.joint is not None:
         # Without noise, p is the share of one split. A joint correction counts it once for all shapes.
         once = np.fmax(p_adjusted, p_welch)
-        p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
+        p_welch_adjusted = np.where(welch.estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
-    p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=margin))
+    p_equivalence = of_all(test.equivalence_p(samples, margin=margin, rng=rng))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

@@ -29,7 +29,7 @@ from abtune.sections.change import change
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
 from abtune.stats.skewness import skewness_gap
-from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.testing.significance import welch_tests
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import welch_freedom
 
@@ -59,7 +59,7 @@ def rates(seeds: tuple[int, ...], spreads: tuple[int, ...], rng: np.random.Gener
 def of_latency(n: int, m: int, rng: np.random.Generator) -> str:
     """Return the error rates of a change of latency, where the noise of both datasets is exponential."""
     samples = TwoSample.without_floor(*(rng.exponential(1, (REPLICATIONS, size)) for size in (n, m)))
-    p = difference_p(conservative_welch(samples), split_share(samples))
+    p = welch_tests(samples).difference_p()
     return f"{100 * np.mean(p < 0.05):5.1f} {100 * (1 - (1 - np.mean(p < 0.05 / SHAPES)) ** SHAPES):5.1f}"
 
 

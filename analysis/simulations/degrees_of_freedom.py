@@ -14,7 +14,7 @@ import numpy as np
 from single_run_tables import SHAPES
 
 from abtune.stats.estimates import StandardError, conservative_welch, standard_error
-from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share
+from abtune.stats.testing.significance import OneSided, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 
@@ -30,7 +30,8 @@ def false_equivalence(errors: Errors, sizes: tuple[int, int], spread: float) -> 
     first = rng.normal(MARGIN, 0.02 * spread, (shape, sizes[0]))
     second = rng.normal(0, 0.02, (shape, sizes[1]))
     samples = TwoSample.without_floor(first, second)
-    p = equivalence_p(errors(samples), split_share(samples), margin=MARGIN).reshape(REPORTS, SHAPES)
+    tests = OneSided(estimate=errors(samples), one_split=split_share(samples))
+    p = tests.equivalence_p(margin=MARGIN).reshape(REPORTS, SHAPES)
     return float(np.mean([(holm(row) <= ALPHA).any() for row in p]))
 
 
@@ -40,7 +41,7 @@ def false_difference(errors: Errors, sizes: tuple[int, int], spread: float) -> f
     shape = REPORTS * SHAPES
     first, second = rng.normal(0, 0.02 * spread, (shape, sizes[0])), rng.normal(0, 0.02, (shape, sizes[1]))
     samples = TwoSample.without_floor(first, second)
-    welch = difference_p(errors(samples), split_share(samples))
+    welch = OneSided(estimate=errors(samples), one_split=split_share(samples)).difference_p()
     both = [p.reshape(REPORTS, SHAPES) for p in (welch, permutation_test(samples, rng=rng))]
     passed = [[holm(row) <= ALPHA for row in p] for p in both]
     return float(np.mean(np.logical_and(passed[0], passed[1]).any(axis=1)))

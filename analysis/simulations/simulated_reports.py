@@ -17,7 +17,7 @@ from abtune.compare.statistics import run_tests
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.testing.design import Requirement, detectable_boost
-from abtune.stats.testing.significance import difference_p, permutation_test, split_share
+from abtune.stats.testing.significance import OneSided, permutation_test, split_share, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 
@@ -139,8 +139,8 @@ def _either(pair: tuple[Noise, Noise], n: int, shift: float, reports: int) -> tu
     first[::SHAPES] += shift
     samples = TwoSample.without_floor(first, second)
     one_split = split_share(samples)
-    own = difference_p(standard_error(samples), one_split)
-    fewest = difference_p(conservative_welch(samples), one_split)
+    own = OneSided(estimate=standard_error(samples), one_split=one_split).difference_p()
+    fewest = welch_tests(samples).difference_p()
     p, near = np.ones(len(own)), own < 0.02
     p[near] = permutation_test(samples.rows(near), rng=rng)
     permuted = _holm(p)
@@ -208,7 +208,7 @@ def _found(n: int, spread: float, shapes: int, replications: int) -> float | Non
     first = rng.normal(shift, 0.02 * spread, (replications, n))
     second = rng.normal(0, 0.02, (replications, n))
     samples = TwoSample.without_floor(first, second)
-    welch = difference_p(conservative_welch(samples), split_share(samples))
+    welch = welch_tests(samples).difference_p()
     p = np.maximum(welch, permutation_test(samples, rng=rng))
     return float(np.mean(p <= ALPHA / shapes * (1 + 1e-12)))
 

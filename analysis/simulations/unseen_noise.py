@@ -19,17 +19,9 @@ from abtune.compare.overall import overall
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.samples import Samples
-from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.skewness import misled
-from abtune.stats.testing.significance import (
-    OneSided,
-    difference_p,
-    equivalence_p,
-    permutation_test,
-    resampled,
-    split_share,
-)
+from abtune.stats.testing.significance import OneSided, permutation_test, resampled, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, TwoSample
 from abtune.stats.variance import clustered_variance, half_width
@@ -138,7 +130,7 @@ def difference_p_values(
     samples: TwoSample, rng: np.random.Generator, certain: float = 0.0
 ) -> tuple[Array, Array]:
     """Return the p-values of both tests of a difference; those that do not matter are 1."""
-    welch = difference_p(conservative_welch(samples), split_share(samples))
+    welch = welch_tests(samples).difference_p()
     p = np.where(welch <= certain, welch, 1.0)
     near = (welch > certain) & (welch < 0.02)
     p[near] = permutation_test(samples.rows(near), rng=rng)
@@ -147,7 +139,7 @@ def difference_p_values(
 
 def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> Booleans:
     """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
-    p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
+    p = welch_tests(samples).equivalence_p(margin=margin)
     equivalent: Booleans = _corrected(p) <= ALPHA
     return equivalent & _allowed(samples, rng, lambda test, _: test.equivalence_p(margin=margin))
 

@@ -8,12 +8,12 @@ import numpy as np
 from noise_kinds import Array
 
 from abtune.stats.estimates import standard_error
-from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
+from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.two_sample import TwoSample
 
 
 def welch_test(samples: TwoSample) -> Array:
-    return difference_p(standard_error(samples), split_share(samples))
+    return _plain_welch(samples).difference_p()
 
 
 def mean_best(values: Array, k: int) -> float:
@@ -22,4 +22,8 @@ def mean_best(values: Array, k: int) -> float:
 
 
 def equivalence_test(samples: TwoSample, *, margin: float) -> Array:
-    return equivalence_p(standard_error(samples), split_share(samples), margin=margin)
+    return _plain_welch(samples).equivalence_p(margin=margin)
+
+
+def _plain_welch(samples: TwoSample) -> OneSided:
+    return OneSided(estimate=standard_error(samples), one_split=split_share(samples))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abtune.stats.estimates import conservative_welch, standard_error
-from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.testing.significance import OneSided, split_share, welch_tests
 from abtune.stats.two_sample import TwoSample
 
 
@@ -14,8 +14,8 @@ def test_a_noisy_side_does_not_raise_false_alarms(n: int, m: int, *, plain_fails
     rng, rows, alpha = np.random.default_rng(7), 60_000, 0.05 / 29
     samples = TwoSample.without_floor(rng.normal(0, 0.08, (rows, n)), rng.normal(0, 0.02, (rows, m)))
     one_split = split_share(samples)
-    plain = difference_p(standard_error(samples), one_split)
-    conservative = difference_p(conservative_welch(samples), one_split)
+    plain = OneSided(estimate=standard_error(samples), one_split=one_split).difference_p()
+    conservative = welch_tests(samples).difference_p()
     assert np.mean(plain <= alpha) > (1.4 if plain_fails else 1.0) * alpha
     assert np.mean(conservative <= alpha) < 1.4 * alpha
     assert (conservative >= plain * (1 - 1e-12)).all()
@@ -42,7 +42,7 @@ def test_two_or_three_seeds_beside_many_keep_strict_levels(n: int, m: int) -> No
     rng, rows, alpha = np.random.default_rng(9), 60_000, 0.05 / 29
     spread = 4 if (n, m) == (2, 4) else 1
     samples = TwoSample.without_floor(rng.normal(0, spread, (rows, n)), rng.normal(0, 1, (rows, m)))
-    p = difference_p(conservative_welch(samples), split_share(samples))
+    p = welch_tests(samples).difference_p()
     assert np.mean(p <= alpha) < alpha
-    plain = difference_p(standard_error(samples), split_share(samples))
+    plain = OneSided(estimate=standard_error(samples), one_split=split_share(samples)).difference_p()
     assert np.mean(plain <= alpha) > 5 * alpha

@@ -19,7 +19,7 @@ from abtune.stats.testing.design import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
@@ -44,7 +44,7 @@ def test_it_is_the_paired_t_test() -> None:
     oracle = stats.ttest_rel(first, second, axis=1)
     estimate = conservative_welch(of_pairs(first, second))
     assert estimate.freedom.tolist() == pytest.approx([5.0] * 4)
-    p = difference_p(estimate, split_share(of_pairs(first, second)))
+    p = OneSided(estimate=estimate, one_split=split_share(of_pairs(first, second))).difference_p()
     assert p.tolist() == pytest.approx(oracle.pvalue.tolist())
     bounds, interval = oracle.confidence_interval(0.95), welch(of_pairs(first, second), level=0.95)
     np.testing.assert_allclose([interval.low, interval.high], [bounds.low, bounds.high])

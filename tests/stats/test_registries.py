@@ -10,10 +10,10 @@ import pytest
 from running import Run
 
 from abtune.lazy import load
-from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
+from abtune.stats.estimates import Interval, standard_error, t_interval
 from abtune.stats.intervals.interval_methods import METHODS, Method
 from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, Correction, DifferenceTest
-from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.testing.significance import welch_tests
 from abtune.stats.two_sample import TwoSample
 
 MEAN = "geometric-mean"
@@ -28,7 +28,7 @@ def bonferroni(p: np.ndarray) -> np.ndarray:
 
 
 def toy_test(samples: TwoSample) -> np.ndarray:
-    return difference_p(conservative_welch(samples), split_share(samples))
+    return welch_tests(samples).difference_p()
 
 
 @pytest.fixture
@@ -46,7 +46,6 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         name="toy",
         words="toy test",
         function=toy_test,
-        error=conservative_welch,
         counts_splits=False,
         confirmed_by="",
     )
@@ -98,7 +97,7 @@ def functions() -> Iterator[object]:
     for registry, names in (
         (METHODS, ("function",)),
         (CORRECTIONS, ("function", "joint")),
-        (TESTS, ("function", "error")),
+        (TESTS, ("function",)),
     ):
         records: Mapping[object, object] = registry
         for record in records.values():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from abtune.lazy import Function, load
@@ -26,9 +25,6 @@ class DifferenceTest:
     # takes a TwoSample, and the keyword ``rng`` if the test counts splits or resamples. Returns p-values,
     # shape (shapes,)
     function: Function
-    # takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
-    # test resamples: takes ``rng``, too, and returns a OneSided
-    error: Function
     # the closed-form test that has to agree before a difference is claimed; empty if none has to
     confirmed_by: str = ""
     counts_splits: bool = False  # whether p is a share of the splits of the seeds; it has a smallest value
@@ -43,13 +39,14 @@ class DifferenceTest:
         more = {"rng": rng} if self.counts_splits or self.resamples else {}
         return load(self.function)(samples, **more)
 
-    def equivalence(self, samples: TwoSample, *, rng: np.random.Generator) -> Callable[..., Floats]:
-        """Return p-values of a difference beyond a margin as a function of ``margin``, log scale."""
-        if self.resamples:
-            return load(self.error)(samples, rng=rng).equivalence_p
-        from abtune.stats.testing.significance import equivalence_p, split_share
+    def equivalence_p(
+        self, samples: TwoSample, *, margin: Floats | float, rng: np.random.Generator
+    ) -> Floats:
+        """Return p-values of a difference beyond a margin, log scale, by Welch's test."""
+        from abtune.stats.testing.significance import resampled, welch_tests
 
-        return partial(equivalence_p, load(self.error)(samples), split_share(samples))
+        tests = resampled(samples, rng=rng) if self.resamples else welch_tests(samples)
+        return tests.equivalence_p(margin=margin)
 
 
 _TESTS = "abtune.stats.testing"
@@ -61,7 +58,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             name="permutation",
             words="permutation test of mean log latency, confirmed by Welch's t-test",
             function=f"{_TESTS}.significance:permutation_test",
-            error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             confirmed_by="Welch's t-test",
         ),
@@ -70,7 +66,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             paired=True,
             words="sign-flip test of the mean difference of pairs",
             function=f"{_TESTS}.sign_flips:sign_flip_test",
-            error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             # No t-test confirms it: skewed differences mislead the paired t-test, too (docs/statistics.md).
             # p is at least 2/2^n, so Holm over 29 shapes takes 11 pairs before it can find anything.
@@ -83,7 +78,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
                 words=f"Welch's t-test of the {estimand.words} with jackknife variances, whose t is also "
                 "compared with resamples of all shapes",
                 function=f"{_TESTS}.significance:resampled_test",
-                error=f"{_TESTS}.significance:resampled",
                 resamples=True,
                 slow=True,
             )

@@ -41,24 +41,6 @@ def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     return p
 
 
-def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
-    """Return the two-sided p of no difference, never zero, from an estimate and its standard error.
-
-    Where nothing varies, equal constants have p = 1. Different ones have the smallest p of the permutation
-    test, by ``one_split`` of :func:`split_share`.
-    """
-    return OneSided(estimate=estimate, one_split=one_split).difference_p()
-
-
-def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: Floats | float) -> Floats:
-    """Return the larger p of two one-sided tests of a difference of at least the margin (log scale).
-
-    p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann
-    1987, DOI 10.1007/BF01068419). Where nothing varies, p is the share of the most extreme split.
-    """
-    return OneSided(estimate=estimate, one_split=one_split).equivalence_p(margin=margin)
-
-
 def split_share(samples: TwoSample) -> Floats:
     """Return the share of one split of the seeds, or of one flip of pairs, among all, shape (shapes,)."""
     n = samples.sizes
@@ -66,11 +48,6 @@ def split_share(samples: TwoSample) -> Floats:
         return 0.5 ** n[:, 0].astype(np.float64)
     # binom() overflows from some 1,030 seeds in all on, and 1/inf would be a p of zero.
     return 1 / np.minimum(special.binom(n.sum(axis=1), n[:, 0]), 1e300)
-
-
-def _never_zero(p: Floats, error: Floats) -> Floats:
-    """Return p-values that do not underflow to zero; NaN where there is no standard error."""
-    return np.where(np.isnan(error), np.nan, np.maximum(p, np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,16 +80,25 @@ class OneSided:
         t = distance / np.where(error > 0, error, 1.0)
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self._without_noise, 1.0)
-        return _never_zero(np.where(error == 0, certain, p), error)
+        never_zero = np.maximum(np.where(error == 0, certain, p), np.finfo(np.float64).tiny)
+        return np.where(np.isnan(error), np.nan, never_zero)
 
     def difference_p(self, *, above: bool = True, below: bool = True) -> Floats:
-        """Return two-sided p-values of no difference; a side without resamples has Student's t alone."""
+        """Return two-sided p-values of no difference, never zero.
+
+        In a direction without ``above`` or ``below``, Student's t decides alone. Where nothing varies, equal
+        constants have p = 1, and different ones have twice the share of one split.
+        """
         alone = replace(self, pool=NO_RESAMPLES)
         sides = (self if above else alone), (self if below else alone).swapped()
         return np.minimum(2 * np.minimum(*(side.p_above(0.0) for side in sides)), 1.0)
 
     def equivalence_p(self, *, margin: Floats | float) -> Floats:
-        """Return p-values of a difference of at least the margin, log scale."""
+        """Return the larger p of two one-sided tests of a difference of at least the margin, log scale.
+
+        p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann
+        1987, DOI 10.1007/BF01068419).
+        """
         return np.maximum(self.p_above(-margin), self.swapped().p_above(-margin))
 
     def lower(self, share: float) -> Floats:
@@ -125,11 +111,16 @@ class OneSided:
         return np.where(np.isnan(error), np.nan, bound)
 
 
+def welch_tests(samples: TwoSample) -> OneSided:
+    """Return Welch's tests with conservative degrees of freedom."""
+    return OneSided(estimate=conservative_welch(samples), one_split=split_share(samples))
+
+
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:
     """Return Welch's tests whose t is also compared with the resamples of all shapes."""
     # The level sizes the tails of single shapes, which nothing here needs; the pool is the same at any.
     pool = resample_tails(samples, level=0.95, rng=rng).pool
-    return OneSided(estimate=conservative_welch(samples), pool=pool, one_split=split_share(samples))
+    return replace(welch_tests(samples), pool=pool)
 
 
 def resampled_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:

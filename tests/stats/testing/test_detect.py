@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestIndPower
 
-from abtune.stats.estimates import conservative_welch
 from abtune.stats.testing.design import (
     MOST_SEEDS,
     Requirement,
@@ -18,7 +17,7 @@ from abtune.stats.testing.design import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.testing.significance import difference_p, permutation_test, split_share
+from abtune.stats.testing.significance import permutation_test, welch_tests
 from abtune.stats.two_sample import TwoSample
 
 ALONE, OF_29, OF_A_MILLION = (Requirement(level=0.05 / shapes) for shapes in (1, 29, 1_000_000))
@@ -91,7 +90,7 @@ def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -
     first = rng.normal(np.log1p(boost), 0.02 * spread, (rows, n))
     second = rng.normal(0, 0.02, (rows, m))
     samples = TwoSample.without_floor(first, second)
-    welch = difference_p(conservative_welch(samples), split_share(samples))
+    welch = welch_tests(samples).difference_p()
     p = np.maximum(welch, permutation_test(samples, rng=rng))
     assert np.mean(p <= alpha * (1 + 1e-12)) == pytest.approx(0.8, abs=0.03 + 3 * np.sqrt(0.16 / rows))
 

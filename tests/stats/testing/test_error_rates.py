@@ -13,9 +13,9 @@ from noise_kinds import ALIKE, Noise, lognormal, skewed
 
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
-from abtune.stats.estimates import conservative_welch, welch
+from abtune.stats.estimates import welch
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.testing.significance import equivalence_p, permutation_test, split_share
+from abtune.stats.testing.significance import permutation_test, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 
@@ -118,7 +118,7 @@ def test_false_equivalence_over_29_shapes(n: int, m: int, spread: tuple[float, f
     rng = np.random.default_rng([8, n, m])
     one, two = rng.normal(0.2, spread[0], (29 * analyses, n)), rng.normal(0, spread[1], (29 * analyses, m))
     samples = pair(one, two)
-    p = equivalence_p(conservative_welch(samples), split_share(samples), margin=0.2).reshape(analyses, 29)
+    p = welch_tests(samples).equivalence_p(margin=0.2).reshape(analyses, 29)
     share = np.mean([(holm(row) <= 0.05).any() for row in p])
     assert share <= 0.055 + slack(0.055, analyses)
 
@@ -130,5 +130,5 @@ def test_equivalence_is_as_conservative_as_the_test_of_a_difference() -> None:
     settings = Settings(baseline="a", candidate="b")
     samples = pair(one, two)
     result = run_tests(samples, settings, rng)
-    expected = equivalence_p(conservative_welch(samples), split_share(samples), margin=math.log(1.02))
+    expected = welch_tests(samples).equivalence_p(margin=math.log(1.02))
     assert result.p_equivalence == pytest.approx(expected, rel=1e-12)
