@@ -12,8 +12,8 @@ from simulated_reports import ALPHA, PAIRS, SHAPES, table
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.design import Requirement, detectable_boost
 from abtune.stats.two_sample import TwoSample
 

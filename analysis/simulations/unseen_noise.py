@@ -19,7 +19,7 @@ from abtune.compare.overall import overall
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.samples import Samples
-from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.skewness import misled
 from abtune.stats.testing.significance import OneSided, permutation_test, resampled, welch_tests
 from abtune.stats.testing.step_procedures import holm

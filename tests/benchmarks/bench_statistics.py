@@ -24,7 +24,7 @@ import scipy
 from scipy import stats
 
 import abtune
-from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.two_sample import TwoSample
 

@@ -8,8 +8,8 @@ from scipy import special, stats
 
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, welch
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.design import (
     Requirement,
     detectable_boost,

@@ -35,8 +35,8 @@ from abtune.report.scale import Interval, choose_scale
 from abtune.sections.section_registry import Context
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
 from abtune.text import count, microseconds, percent_cell

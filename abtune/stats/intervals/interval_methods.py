@@ -38,7 +38,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
         Method(
             name="expanded-percentile",
             words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
-            function=f"{_HOME}.percentile:expanded_percentile",
+            function=f"{_HOME}.bootstrap:expanded_percentile",
         ),
         Method(
             name="welch",
@@ -50,7 +50,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
             paired=True,
             words="expanded percentile bootstrap of the mean difference of pairs, with the paired t below 20 "
             "pairs",
-            function=f"{_HOME}.percentile:expanded_percentile",
+            function=f"{_HOME}.bootstrap:expanded_percentile",
         ),
         Method(
             name="paired-t",

@@ -9,7 +9,7 @@ from noise_kinds import ALIKE, Array
 from scipy import stats
 
 from abtune.stats.estimates import Interval, standard_error, welch
-from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.two_sample import TwoSample
 
 METHODS = [expanded_percentile, welch]

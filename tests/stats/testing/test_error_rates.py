@@ -14,7 +14,7 @@ from noise_kinds import ALIKE, Noise, lognormal, skewed
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.stats.estimates import welch
-from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.testing.significance import permutation_test, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
