@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure.plan.plan import Plan, Request
@@ -26,9 +25,6 @@ from abtune.measure.plan.workplace import LOAD_PER_CORE, TargetFacts, Workplace,
 from abtune.measure.tvm import nvml, nvrtc
 from abtune.measure.workers.find_target import find_compiler, find_target, installed_version, require_tvm
 from abtune.measure.workers.fork_server import allocator
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 
 class Level(StrEnum):
@@ -80,20 +76,16 @@ def check_packages() -> Finding:
         return Finding("packages", Level.WARNING, state, "pip install 'abtune[sweep]'")
     for_sweep = {"extra": "sweep"}
     needed = [package for package in required if not package.marker or package.marker.evaluate(for_sweep)]
-    wrong = list(filter(None, map(_fault_of, needed)))
+    wrong = []
+    for package in needed:
+        version = installed_version(package.name)
+        if not version:
+            wrong.append(f"{package.name} is missing")
+        elif not package.specifier.contains(version, prereleases=True):
+            wrong.append(f"{package.name} {version} is not {package.specifier}")
     if wrong:
         return Finding("packages", Level.PROBLEM, ", ".join(wrong), "pip install --upgrade 'abtune[sweep]'")
     return Finding("packages", Level.OK, f"all {len(needed)} that a sweep requires")
-
-
-def _fault_of(package: Requirement) -> str:
-    """Return what is wrong with an installed package; empty if nothing is."""
-    version = installed_version(package.name)
-    if not version:
-        return f"{package.name} is missing"
-    if package.specifier.contains(version, prereleases=True):
-        return ""
-    return f"{package.name} {version} is not {package.specifier}"
 
 
 def check_tvm() -> Iterator[Finding]:

@@ -150,9 +150,15 @@ class Store:
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
         facts = {**origin, **about, **kept}
-        self.save_about({"identity": plan.identity(), "about": facts})
+        write_json(self.description, {"identity": plan.identity(), "about": facts})
 
     # Facts about the sweep
+
+    def about(self) -> dict[str, Any]:
+        """Return the identity of the sweep, and the facts that it recorded about itself."""
+        # Without a description, the dataset has the settings of the runs.
+        remedy = "remove it to go on" if self.dataset.exists() else _RESTORE
+        return read_json(self.description, _about, remedy)
 
     def recorded(self) -> Mapping[str, Any]:
         """Return the facts that earlier sessions recorded about themselves; empty if nothing was done."""
@@ -172,7 +178,7 @@ class Store:
     def note_looks(self, looks: str) -> None:
         """Note the looks that were made."""
         content = self.about()
-        self.save_about({**content, "about": {**content["about"], LOOKS: looks}})
+        write_json(self.description, {**content, "about": {**content["about"], LOOKS: looks}})
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, including those that the present plan does not contain."""
@@ -194,19 +200,6 @@ class Store:
         """Write the dataset that was built from the files."""
         remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
         write_dataset(dataset, self.dataset, remedy=remedy)
-
-    # The description
-
-    def about(self) -> dict[str, Any]:
-        """Return the identity of the sweep, and the facts that it recorded about itself."""
-        # Without a description, the dataset has the settings of the runs.
-        remedy = "remove it to go on" if self.dataset.exists() else _RESTORE
-
-        return read_json(self.description, _about, remedy)
-
-    def save_about(self, content: Mapping[str, Any]) -> None:
-        """Write the identity of the sweep, and the facts about it."""
-        write_json(self.description, content)
 
     # Finished runs
 

@@ -18,8 +18,6 @@ from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
 
-# The log latencies of winners as their searches timed them, by shape and configuration.
-LogLatencies = Mapping[tuple[str, str], Sequence[float]]
 # Seconds at the end of a session for interrupting the workers and writing the dataset.
 SLACK = 5.0
 # Seconds that building a kernel takes, before any was built here.
@@ -129,16 +127,13 @@ def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[fl
     return logs
 
 
-def log_boost(winners: LogLatencies, shape: str, configs: Sequence[str]) -> float:
-    """Return the difference of a shape's mean log latencies; NaN without two winners of each side."""
-    sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
-    if min(map(len, sides)) < 2:
-        return math.nan
-    return statistics.mean(sides[0]) - statistics.mean(sides[1])
-
-
-def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[str]) -> tuple[float, int]:
-    """Return the mean boost over the shapes that have one, a fraction, NaN for none; and their number."""
-    boosts = [log_boost(winners, shape, configs) for shape in shapes]
-    known = [boost for boost in boosts if not math.isnan(boost)]
-    return math.expm1(statistics.mean(known)) if known else math.nan, len(known)
+def mean_boost(
+    winners: Mapping[tuple[str, str], Sequence[float]], shapes: Iterable[str], configs: Sequence[str]
+) -> tuple[float, int]:
+    """Return the mean boost over the shapes with two winners of both sides, a fraction, and their number."""
+    boosts = []
+    for shape in shapes:
+        sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
+        if min(map(len, sides)) >= 2:
+            boosts.append(statistics.mean(sides[0]) - statistics.mean(sides[1]))
+    return math.expm1(statistics.mean(boosts)) if boosts else math.nan, len(boosts)
