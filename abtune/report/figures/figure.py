@@ -6,7 +6,6 @@ Only these modules and the figures of sections use matplotlib, which not every u
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import io
 import logging
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 GREY = "#808080"
 # Okabe and Ito's blue and vermilion: baseline, candidate. They differ in lightness too.
 SIDE_COLOURS = ("#0072b2", "#d55e00")
-SIZE = 7.5  # of small letters, in points
+LETTERS, SIZE = 8.0, 7.5  # points of letters, and of small ones
 # How words look that stand in place of data.
 NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE}
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
@@ -58,11 +57,17 @@ def require_matplotlib() -> None:
 
 @contextlib.contextmanager
 def default_settings() -> Iterator[None]:
-    """Draw as matplotlib does by itself, whatever a matplotlibrc says: TeX refuses underscores of labels."""
-    import matplotlib as mpl
+    """Draw as matplotlib does by itself, whatever a matplotlibrc says: TeX refuses underscores of labels.
 
+    Behind its own font come those that have what it lacks, if there are any.
+    """
+    import matplotlib as mpl
+    from matplotlib.font_manager import get_font_names
+
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # these fonts may lack bold letters
     with mpl.rc_context():
         mpl.rcdefaults()
+        mpl.rcParams["font.family"] = ["sans-serif", *(name for name in _FONTS if name in get_font_names())]
         yield
 
 
@@ -110,15 +115,12 @@ def save_figure(figure: Figure, path: Path) -> str:
     The suffix of the file chooses the format.
     """
     import matplotlib as mpl
-    from matplotlib.text import Text
 
     drawn, suffix = io.BytesIO(), path.suffix.lower()
-    for text in figure.findobj(Text):
-        text.set_fontfamily(_fonts())
+    # Without a salt, matplotlib draws the ids within an SVG at random.
+    salt: Any = {"svg.hashsalt": "abtune"}
     try:
-        # Without a salt, matplotlib draws the ids within an SVG at random.
-        how: Any = {"svg.hashsalt": "abtune", "font.family": _fonts()}
-        with mpl.rc_context(how), warnings.catch_warnings(record=True) as told:
+        with mpl.rc_context(salt), warnings.catch_warnings(record=True) as told:
             warnings.filterwarnings("always", message="Glyph")
             figure.savefig(drawn, format=suffix[1:] or "none", dpi=150, metadata=_WITHOUT_DATE.get(suffix))
     except ValueError as error:
@@ -131,26 +133,19 @@ def save_figure(figure: Figure, path: Path) -> str:
     return f"no font has {' '.join(lost[:5])}; {remedy} {mpl.get_cachedir()}"
 
 
-@functools.cache
-def _fonts() -> list[str]:
-    """Return matplotlib's own font, and behind it those that have what it lacks, if there are any."""
-    from matplotlib.font_manager import get_font_names
-
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # these fonts may lack bold letters
-    return ["sans-serif", *(name for name in _FONTS if name in get_font_names())]
-
-
 def plain(text: str) -> str:
     """Return a text whose dollar signs and control characters do nothing: no mathematics, no line breaks."""
     return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
 
 
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of the longest line of a text, in points, for letters of this size."""
+def text_width(text: str, *, bold: bool = False) -> float:
+    """Return the width of the longest line of a text of letters, in points."""
     require_matplotlib()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    font = FontProperties(family=_fonts(), weight="bold" if bold else "normal")
+    font = FontProperties(weight="bold" if bold else "normal")
     lines = [line for line in plain(text).split("\n") if line.strip()]
-    return max((TextPath((0, 0), line, size=size, prop=font).get_extents().x1 for line in lines), default=0.0)
+    return max(
+        (TextPath((0, 0), line, size=LETTERS, prop=font).get_extents().x1 for line in lines), default=0.0
+    )

@@ -25,7 +25,16 @@ from abtune.report.columns import (
     report_decimals,
     shape_interval,
 )
-from abtune.report.figures.figure import GREY, MOST, drawn_of, extremes, new_figure, plain, text_width
+from abtune.report.figures.figure import (
+    GREY,
+    LETTERS,
+    MOST,
+    drawn_of,
+    extremes,
+    new_figure,
+    plain,
+    text_width,
+)
 from abtune.report.scale import Interval, Scale, ticks
 from abtune.report.summary import group_by_workload, group_heading, origin_of, seeds_per_shape
 from abtune.report.text.labels import fit_labels
@@ -48,7 +57,6 @@ BOOST_AXIS: Any = {
     "value": "function",
     "functions": (lambda percent: np.log1p(percent / 100), lambda log: 100 * np.expm1(log)),
 }
-LETTERS = 8.0  # points
 INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
 _QUIET = "#555555"
@@ -170,9 +178,9 @@ def row_figure(
     if first:
         cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
     cells = list(zip(*(column for column in zip(*cells, strict=True) if any(column[1:])), strict=True))
-    left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
+    left = max(text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
-        max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))
+        max(text_width(text, bold=not number) for number, text in enumerate(column))
         for column in zip(*cells, strict=True)
     ]
     width = _PLOT + (left + sum(widths) + _GAP * (len(widths) + 1)) / 72
@@ -215,7 +223,7 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     axis.xaxis.minorticks_off()
     axis.spines["left"].set_visible(False)
     for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
-        if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words, LETTERS):
+        if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words):
             continue  # it would stand in the heading of the numbers
         placing: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
         look: Any = {"color": _QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
@@ -238,9 +246,9 @@ def _apart(scale: Scale) -> dict[float, str]:
     kept: dict[float, str] = {}
     for number in numbers:
         label = percent_cell(number, decimals)
-        half = text_width(label, LETTERS) / 2
+        half = text_width(label) / 2
         if all(
-            abs(_points(number, scale) - _points(other, scale)) > half + text_width(text, LETTERS) / 2 + _GAP
+            abs(_points(number, scale) - _points(other, scale)) > half + text_width(text) / 2 + _GAP
             for other, text in kept.items()
         ):
             kept[number] = label
