@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
@@ -21,31 +21,33 @@ from abtune.text import limits, percent_cell, printable
 
 # Units of the drawing; the page may show it larger or smaller.
 WIDTH, HEIGHT = 240, 24
-_MIDDLE = HEIGHT / 2
+_MIDDLE = HEIGHT // 2
 _EDGE = 8
 _LETTER = 10  # the width of a letter of an axis
 _NAME = 8  # the width of a letter of a name
 _LANE, _LINE = 44, 18
 _DOTS_WIDTH = 480
-Corners: TypeAlias = Sequence[tuple[float, float]]
-# Corners around the estimate, by verdict; a circle where there is none.
-_MARKERS: dict[str, Corners] = {
-    "improved": ((0, -5), (5, 5), (-5, 5)),
-    "regressed": ((0, 5), (5, -5), (-5, -5)),
-    "equivalent": ((-4, -4), (4, -4), (4, 4), (-4, 4)),
-    "not-slower": ((0, -5), (5, -1), (3, 4), (-3, 4), (-5, -1)),
-    "invalid": ((0, -5), (5, 0), (0, 5), (-5, 0)),
-    "overall": ((-5, 0), (0, -6), (5, 0), (0, 6)),
+# Paths around the estimate, by verdict; a circle where there is none.
+_MARKERS = {
+    "improved": "M 0,-5 5,5 -5,5 Z",
+    "regressed": "M 0,5 5,-5 -5,-5 Z",
+    "equivalent": "M -4,-4 4,-4 4,4 -4,4 Z",
+    "not-slower": "M 0,-5 5,-1 3,4 -3,4 -5,-1 Z",
+    "invalid": "M 0,-5 5,0 0,5 -5,0 Z",
+    "overall": "M -5,0 0,-6 5,0 0,6 Z",
 }
-_ARROW: Corners = ((6, 0), (-2, -5), (-2, 5))
-_POINTER: Corners = ((0, 0), (5, 9), (-5, 9))
+_CIRCLE = "M -4,0 a 4 4 0 1 0 8,0 a 4 4 0 1 0 -8,0 Z"
+_ARROWS = {"below": "M -6,0 2,-5 2,5 Z", "above": "M 6,0 -2,-5 -2,5 Z"}
+_POINTER = "M 0,0 5,9 -5,9 Z"
 
 
 class Stroke(NamedTuple):
-    """A path: its data, its class in the style sheet, and what is said when one points at it."""
+    """A path: its class in the style sheet, its data, its origin, and what is said when one points at it."""
 
-    track: str
     kind: str
+    track: str
+    x: float = 0
+    y: float = 0
     tip: str = ""
 
 
@@ -53,9 +55,9 @@ class Words(NamedTuple):
     """A text on a base line; the anchor says which end of it is at ``x``."""
 
     text: str
-    x: str
-    y: str
-    anchor: str
+    x: float
+    y: float
+    anchor: str = "start"
 
 
 class Drawing(NamedTuple):
@@ -82,7 +84,7 @@ def draw_axis(scale: Scale) -> Drawing:
     decimals = 0 if all(abs(100 * number - round(100 * number)) < 1e-6 for number in numbers) else 1
     texts = [(position(number, scale), percent_cell(number, decimals)) for number in numbers]
     words = [
-        _words(text, x, 16, anchor="middle")
+        Words(text, x, 16, anchor="middle")
         for x, text in texts
         if _LETTER * len(text) / 2 <= x <= WIDTH - _LETTER * len(text) / 2
     ]
@@ -91,8 +93,8 @@ def draw_axis(scale: Scale) -> Drawing:
 
 
 def position(value: float, scale: Scale) -> float:
-    """Return where a boost lies, in units of the drawing."""
-    return _EDGE + scale.share(value) * (WIDTH - 2 * _EDGE)
+    """Return where a boost lies, in units of the drawing; rounded, so that every machine writes the same."""
+    return round(_EDGE + scale.share(value) * (WIDTH - 2 * _EDGE), 1)
 
 
 def draw_samples(dots: Dots) -> Drawing:
@@ -104,26 +106,26 @@ def draw_samples(dots: Dots) -> Drawing:
     start, stop = _EDGE if above else beside, _DOTS_WIDTH - _EDGE
 
     def across(value: float) -> float:
-        return start + (stop - start) * ((value - low) / (high - low) if high > low else 0.5)
+        return round(start + (stop - start) * ((value - low) / (high - low) if high > low else 0.5), 1)
 
-    words = [_words(dots.low, start, 12), _words(dots.high, stop, 12, anchor="end")]
+    words = [Words(dots.low, start, 12), Words(dots.high, stop, 12, anchor="end")]
     strokes: list[Stroke] = []
     top = _LINE
     for strip in dots.strips:
         lines = wrap(printable(strip.name), _DOTS_WIDTH * 9 // 10 // _NAME) if above else [strip.name]
-        words += [_words(line, 0, top + 16 + _LINE * number) for number, line in enumerate(lines)]
+        words += [Words(line, 0, top + 16 + _LINE * number) for number, line in enumerate(lines)]
         top += _LINE * len(lines) if above else 0
-        strokes.append(Stroke(track=f"M{start} {top + 12}H{stop}", kind="rule"))
+        strokes.append(Stroke("rule", f"M{start} {top + 12}H{stop}"))
+        tips = strip.tips or [""] * len(strip.values)
         strokes += [
-            Stroke(track=_circle(across(value), top + 12, 4.5), kind="dot", tip=tip)
-            for value, tip in zip(strip.values, strip.tips or [""] * len(strip.values), strict=True)
+            Stroke("dot", _CIRCLE, across(value), top + 12, tip)
+            for value, tip in zip(strip.values, tips, strict=True)
         ]
-        strokes.append(Stroke(track=_polygon(_POINTER, across(strip.marked), top + 18), kind="pointer"))
-        # Beside the pointer, on the side that has room.
         x = across(strip.marked)
+        strokes.append(Stroke("pointer", _POINTER, x, top + 18))
+        # Beside the pointer, on the side that has room.
         before = x > _DOTS_WIDTH - 120
-        side = -8 if before else 8
-        words.append(_words(strip.mark, x + side, top + 30, anchor="end" if before else "start"))
+        words.append(Words(strip.mark, x - 8 if before else x + 8, top + 30, "end" if before else "start"))
         top += _LANE
     names = ", ".join(f"{strip.name}: {len(strip.values)}, {strip.mark}" for strip in dots.strips)
     label = f"from {dots.low} to {dots.high}; {names}"
@@ -144,53 +146,29 @@ def _in_words(interval: Interval) -> str:
 def _behind(interval: Interval, drawn: Interval, scale: Scale) -> Iterator[Stroke]:
     """Yield the margin, zero, the wider interval thin, the interval, and arrows at edges that it crosses."""
     if scale.margin:
-        slow, fast = (_number(position(end, scale)) for end in margin_ends(scale.margin))
-        yield Stroke(track=f"M{slow} 0H{fast}V{HEIGHT}H{slow}Z", kind="band")
-    yield Stroke(track=f"M{_number(position(0.0, scale))} 0V{HEIGHT}", kind="zero")
-    if drawn.wide:
-        yield Stroke(track=_across(drawn.wide_low, drawn.wide_high, scale), kind="thin")
+        slow, fast = (position(end, scale) for end in margin_ends(scale.margin))
+        yield Stroke("band", f"M{slow} 0H{fast}V{HEIGHT}H{slow}Z")
+    yield Stroke("zero", f"M{position(0.0, scale)} 0V{HEIGHT}")
+    lines = [("thin", drawn.wide_low, drawn.wide_high)] if drawn.wide else []
     if not math.isnan(drawn.low) and drawn.tone != "overall":  # that marker is as wide as its interval
-        yield Stroke(track=_across(drawn.low, drawn.high, scale), kind="line")
-    edges = ((scale.low, -1), (scale.high, 1))
-    for beyond, (edge, way) in zip(goes_on(interval, scale).values(), edges, strict=True):
+        lines.append(("line", drawn.low, drawn.high))
+    for kind, low, high in lines:
+        yield Stroke(kind, f"M{position(low, scale)} {_MIDDLE}H{position(high, scale)}")
+    edges = {"below": scale.low, "above": scale.high}
+    for side, beyond in goes_on(interval, scale).items():
         if beyond:
-            yield Stroke(track=_polygon(_ARROW, position(edge, scale), _MIDDLE, way=way), kind="arrow")
-
-
-def _across(low: float, high: float, scale: Scale) -> str:
-    return f"M{_number(position(low, scale))} {_number(_MIDDLE)}H{_number(position(high, scale))}"
+            yield Stroke("arrow", _ARROWS[side], position(edges[side], scale), _MIDDLE)
 
 
 def _marker(drawn: Interval, scale: Scale) -> Iterator[Stroke]:
     """Draw the estimate: a shape for each verdict, the same as in figures."""
     if math.isnan(drawn.value):
         return
-    x, corners = position(drawn.value, scale), _MARKERS.get(drawn.tone)
+    x, track = position(drawn.value, scale), _MARKERS.get(drawn.tone, _CIRCLE)
     exact = drawn.tone == "overall" and not math.isnan(drawn.low)
     if exact:
         left, right = (position(end, scale) - x for end in (drawn.low, drawn.high))
-        corners = ((left, 0), (0, -6), (right, 0), (0, 6))
+        track = f"M {left:z.1f},0 0,-6 {right:z.1f},0 0,6 Z"
     # A small filled diamond would look like a narrow interval.
     filled = exact or drawn.tone in {"improved", "regressed", "equivalent"}
-    track = _polygon(corners, x, _MIDDLE) if corners else _circle(x, _MIDDLE, 4)
-    yield Stroke(track=track, kind="marker" if filled else "marker hollow")
-
-
-def _words(text: str, x: float, y: float, *, anchor: str = "start") -> Words:
-    return Words(text=text, x=_number(x), y=_number(y), anchor=anchor)
-
-
-def _polygon(corners: Corners, x: float, y: float, *, way: int = 1) -> str:
-    """Return corners around a point as a path; ``way`` is -1 to mirror them."""
-    return f"M{'L'.join(f'{_number(x + way * right)} {_number(y + down)}' for right, down in corners)}Z"
-
-
-def _circle(x: float, y: float, radius: float) -> str:
-    across = _number(2 * radius)
-    arc = f"a{_number(radius)} {_number(radius)} 0 1 0"
-    return f"M{_number(x - radius)} {_number(y)}{arc} {across} 0{arc} -{across} 0Z"
-
-
-def _number(value: float) -> str:
-    """Return a coordinate with one decimal, so that every machine writes the same."""
-    return f"{value:z.1f}"  # z turns -0.0 into 0.0
+    yield Stroke("marker" if filled else "marker hollow", track, x, _MIDDLE)
