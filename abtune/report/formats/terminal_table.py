@@ -38,7 +38,6 @@ _IMPORTANT = 2  # optional columns that matter more than labels in one line
 _LEAST_PROSE, _MOST_PROSE = (50, 30), 70
 _NARROWEST_DRAWING, _WIDEST_DRAWING = 15, 24
 _NARROWEST_NAME = 8  # of a dataset above its boosts
-_NARROW = 80  # in a narrower console, further footnotes of a word stand below the first
 _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
 
@@ -123,23 +122,22 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
 
 def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     """Choose the columns of tables with the same headings."""
-    columns = _widest(grids, console, None)
-    narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
+    columns = _widest(grids, console)
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
     whole = max(map(width_of_one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
-        asked = [_room(column, least, console) for column in narrow]
-        if _left_by_important(narrow, asked, console.width) < NARROWEST:
-            asked = [_below_name(*pair) for pair in zip(narrow, asked, strict=True)]
+        asked = [_room(column, least, console) for column in columns]
+        if _left_by_important(columns, asked, console.width) < NARROWEST:
+            asked = [_below_name(*pair) for pair in zip(columns, asked, strict=True)]
         if drawn:
             position = grids[0].columns.index(drawn)
-            narrower = asked[position] - max(whole - _left_by_important(narrow, asked, console.width), 0)
+            narrower = asked[position] - max(whole - _left_by_important(columns, asked, console.width), 0)
             if narrower >= _NARROWEST_DRAWING:
                 asked[position] = narrower
-        widths, label_width = _choose(narrow, asked, labels, console.width, stub=grids[0].stub, whole=whole)
+        widths, label_width = _choose(columns, asked, labels, console.width, stub=grids[0].stub, whole=whole)
         if texts <= widths.keys():
             break
     spare = max(_left(console.width, widths.values()) - label_width, 0)
@@ -230,16 +228,14 @@ def _least_width(text: str, most: int) -> int:
     return next(width for width in widths if len(wrap(text, width)) <= len(wrap(text, most)))
 
 
-def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
-    """Return each column of the table where it is widest; words have at most this number of footnotes."""
-    written = [[_texts(column, console, marks=marks) for column in grid.columns] for grid in grids]
+def _widest(grids: Sequence[Grid], console: Console) -> list[_Texts]:
+    """Return each column of the table where it is widest."""
+    written = [[_texts(column, console) for column in grid.columns] for grid in grids]
     return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
 
 
-def _texts(
-    column: Column | Drawn, console: Console, *, width: int | None = None, marks: int | None = None
-) -> _Texts:
-    """Write a column: its drawings in a width, or its cells with some marks of footnotes behind a word."""
+def _texts(column: Column | Drawn, console: Console, *, width: int | None = None) -> _Texts:
+    """Write a column: its drawings in a width, or its cells with the marks of their footnotes."""
     ascii_only = console.options.ascii_only
     if isinstance(column, Drawn):
         width = width or min(max(console.width // 5, _NARROWEST_DRAWING), _WIDEST_DRAWING)
@@ -249,10 +245,9 @@ def _texts(
         )
         heading = axis_text(column.scale, width)
         return _Texts(heading=heading, cells=cells, kind="drawing", gives_way=column.gives_way)
-    most = marks if column.kind == "word" else None
     cells = tuple(
         Text(
-            shown(cell.text, console) + mark(cell.notes[:most], ascii_only=ascii_only),
+            shown(cell.text, console) + mark(cell.notes, ascii_only=ascii_only),
             STYLES.get(cell.tone, ""),
         )
         for cell in column.cells
