@@ -5,8 +5,6 @@ Source: Smyth (2004), DOI 10.2202/1544-6115.1027. Nothing that is said of a sing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
@@ -14,23 +12,17 @@ from scipy import special
 from abtune.stats.two_sample import Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prior:
-    """The distribution of variances of shapes: ``variance`` times ``freedom`` over a chi-square variable."""
+def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> tuple[float, float]:
+    """Return the common level s0^2 of the variances of many shapes, and how well shapes agree on it, d0.
 
-    variance: float  # the common level s0^2; NaN if fewer than three variances are positive
-    freedom: float  # d0, how well shapes agree: infinite if they differ by error alone, 0 if unknown
-
-
-def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> Prior:
-    """Return the distribution that the variances of many shapes come from, by the moments of log s^2.
-
-    If one common variance explains their spread, it is their weighted mean, as in limma since 2017.
+    Variances are taken for s0^2 d0 over a chi-square variable with d0 degrees of freedom, by the moments of
+    log s^2. If one common variance explains their spread, it is their weighted mean, as in limma since 2017,
+    and d0 is infinite. With fewer than three positive variances, s0^2 is NaN and d0 zero.
     """
     own = np.asarray(freedom, dtype=np.float64)
     usable = (variance > 0) & (own > 0)
     if np.count_nonzero(usable) < 3:
-        return Prior(variance=np.nan, freedom=0.0)
+        return np.nan, 0.0
     half = own[usable] / 2
     # log s^2 is too small on average, by these terms. Its sampling variance is trigamma(d/2), which is no
     # spread of the true variances.
@@ -38,10 +30,9 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> Prior:
     spread = float(logs.var(ddof=1))
     excess = spread - float(special.polygamma(1, half).mean())
     if excess <= 0:  # the error of the variances explains all of their spread
-        return Prior(variance=float(np.average(variance[usable], weights=half)), freedom=np.inf)
+        return float(np.average(variance[usable], weights=half)), np.inf
     prior = _inverse_trigamma(excess)
-    level = float(np.exp(logs.mean() + special.digamma(prior) - np.log(prior)))
-    return Prior(variance=level, freedom=2 * prior)
+    return float(np.exp(logs.mean() + special.digamma(prior) - np.log(prior))), 2 * prior
 
 
 def moderate(variance: Floats, freedom: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -50,15 +41,15 @@ def moderate(variance: Floats, freedom: npt.ArrayLike) -> tuple[Floats, Floats]:
     No more than all positive variances have in sum. Unchanged if fewer than three are positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
-    prior = fit_prior(variance, own)
-    if prior.freedom == 0:
+    level, agreement = fit_prior(variance, own)
+    if agreement == 0:
         return variance, own
     total = own[(variance > 0) & (own > 0)].sum()  # the common level itself is known no better
-    if np.isinf(prior.freedom):
-        common = np.where(np.isnan(variance), np.nan, prior.variance)
+    if np.isinf(agreement):
+        common = np.where(np.isnan(variance), np.nan, level)
         return common, np.full(common.shape, total)
-    posterior = (prior.freedom * prior.variance + own * variance) / (prior.freedom + own)
-    return posterior, np.minimum(own + prior.freedom, total)
+    posterior = (agreement * level + own * variance) / (agreement + own)
+    return posterior, np.minimum(own + agreement, total)
 
 
 def _inverse_trigamma(value: float) -> float:
