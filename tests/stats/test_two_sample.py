@@ -79,21 +79,3 @@ def test_the_arrays_of_the_caller_stay_as_they_were() -> None:
     assert sizes(ascending(given)).tolist() == [2]
     list(TwoSample.without_floor(given, given).groups(at_least=1))
     assert given[0, 0] == 2.0
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "floor", "message"),
-    [
-        ([1.0, 2.0], [[1.0]], [[NAN, NAN]], "shape"),
-        ([[np.inf]], [[1.0]], [[NAN, NAN]], "infinite"),
-        ([[1.0]], [[-np.inf]], [[NAN, NAN]], "infinite"),
-        ([[1.0], [2.0]], [[1.0]], [[NAN, NAN]], "first has 2 shapes, second has 1"),
-        ([[1.0]], [[1.0]], [NAN, NAN], "floor has shape"),
-        ([[1.0]], [[1.0]], [[NAN, NAN]] * 2, "floor has shape"),
-        ([[1.0]], [[1.0]], [[NAN, -1e-9]], "negative"),
-    ],
-)
-def test_unusable_samples_are_refused(first: list, second: list, floor: list, message: str) -> None:
-    """Misuse raises instead of giving NaN."""
-    with pytest.raises(ValueError, match=message):
-        TwoSample(np.array(first), np.array(second), np.array(floor))
