@@ -27,7 +27,7 @@ def bonferroni(p: np.ndarray) -> np.ndarray:
     return np.minimum(np.asarray(p) * np.count_nonzero(~np.isnan(p)), 1.0)
 
 
-def toy_test(samples: TwoSample) -> np.ndarray:
+def toy_test(samples: TwoSample, *, rng: np.random.Generator) -> np.ndarray:
     return welch_tests(samples).difference_p()
 
 

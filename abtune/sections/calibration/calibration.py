@@ -122,7 +122,7 @@ def calibrate(
         check_whole("replications", replications, _FEWEST_SWEEPS)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
-    slow = settings.difference_test.slow or settings.procedure.slow
+    slow = settings.difference_test.resamples or settings.procedure.joint is not None
     return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 2000))
 
 

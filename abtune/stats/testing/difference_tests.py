@@ -22,9 +22,7 @@ class DifferenceTest:
 
     name: str
     words: str  # what it is, for reports
-    # takes a TwoSample, and the keyword ``rng`` if the test counts splits or resamples. Returns p-values,
-    # shape (shapes,)
-    function: Function
+    function: Function  # takes a TwoSample and the keyword ``rng``, and returns p-values, shape (shapes,)
     # the closed-form test that has to agree before a difference is claimed; empty if none has to
     confirmed_by: str = ""
     counts_splits: bool = False  # whether p is a share of the splits of the seeds; it has a smallest value
@@ -32,12 +30,10 @@ class DifferenceTest:
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
     correction: str = "holm"  # for the many shapes, if none is asked for
     resamples: bool = False  # whether it compares t with resamples of all shapes
-    slow: bool = False  # whether a simulation of it should make fewer replications
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
-        more = {"rng": rng} if self.counts_splits or self.resamples else {}
-        return load(self.function)(samples, **more)
+        return load(self.function)(samples, rng=rng)
 
     def equivalence_p(
         self, samples: TwoSample, *, margin: Floats | float, rng: np.random.Generator
@@ -79,7 +75,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
                 "compared with resamples of all shapes",
                 function=f"{_TESTS}.significance:resampled_test",
                 resamples=True,
-                slow=True,
             )
             for estimand in BEST_OF
         ),
@@ -101,7 +96,6 @@ class Correction:
     # ``alpha`` and ``rng``. Other tests are adjusted by ``function``
     joint: Function | None = None
     step_up: bool = False  # whether several shapes together can pass where each alone cannot
-    slow: bool = False  # whether a simulation of it should make fewer replications
     hint: str = ""  # what distinguishes it from the default, for the help of the command line
     # what weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}``
     # stand for the level, the number of shapes, and the probability of any of as many independent false
@@ -154,7 +148,6 @@ CORRECTIONS: Mapping[str, Correction] = {
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
             joint=f"{_TESTS}.step_procedures:max_t",
-            slow=True,
             hint="can show something below 7 seeds, or 11 pairs",
         ),
         Correction(
