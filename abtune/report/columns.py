@@ -83,8 +83,9 @@ def drawn_boosts(
 ) -> tuple[Column, Column, Drawn]:
     """Return boosts and their intervals in percent, and drawn."""
     drawn = tuple(rows)
-    boosts, bounds = boost_columns(drawn, level=level, decimals=decimals)
-    return boosts, bounds, Drawn(intervals=drawn, scale=scale, gives_way=2)
+    boosts = [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in drawn]
+    bounds = interval_column([(row.low, row.high) for row in drawn], level=level, decimals=decimals)
+    return column("boost %", boosts), bounds, Drawn(intervals=drawn, scale=scale, gives_way=2)
 
 
 def overall_columns(
@@ -95,25 +96,11 @@ def overall_columns(
     return drawn_boosts(rows, scale, level=analysis.level, decimals=decimals)
 
 
-def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> tuple[Column, Column]:
-    """Return boosts and their intervals in percent."""
-    boosts = [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]
-    bounds = [(row.low, row.high) for row in rows]
-    return column("boost %", boosts), interval_column(bounds, level=level, decimals=decimals)
-
-
 def interval_column(
     bounds: Sequence[tuple[float, float]], *, level: float, decimals: int, gives_way: int = 1
 ) -> Column:
     """Return intervals in percent, below the level."""
     return column(f"{plain_percent(level)} interval", intervals(bounds, decimals), gives_way=gives_way)
-
-
-def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> list[tuple[str, str]]:
-    """Return the boost and the interval of each row in the words of the report, for figures."""
-    columns = boost_columns(rows, level=level, decimals=decimals)
-    boosts, bounds = ([" ".join(cell.text.split()) for cell in column.cells] for column in columns)
-    return list(zip(boosts, bounds, strict=True))
 
 
 def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:

@@ -18,7 +18,6 @@ import numpy as np
 from abtune.compare.results import Analysis, Verdict
 from abtune.compare.settings import margin_ends
 from abtune.report.columns import (
-    boost_texts,
     overall_decimals,
     overall_interval,
     overall_lines,
@@ -38,7 +37,7 @@ from abtune.report.figures.figure import (
 from abtune.report.scale import Interval, Scale, ticks
 from abtune.report.summary import group_by_workload, group_heading, origin_of, seeds_per_shape
 from abtune.report.text.labels import fit_labels
-from abtune.text import count, percent_cell, plain_percent, printable
+from abtune.text import count, limits, percent_cell, plain_percent, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,33 +105,26 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
 
 def _groups(analysis: Analysis) -> list[list[Row]]:
     """Return the shapes of each workload, the largest boost first, below a heading."""
-    comparisons = analysis.comparisons
+    comparisons, decimals = analysis.comparisons, report_decimals(analysis)
     # Where all shapes lack a verdict for one reason, the verdicts say nothing.
     one = {(row.verdict, row.reason) for row in comparisons}
     silent = len(comparisons) > 1 == len(one) and comparisons[0].verdict is Verdict.INVALID
-    drawn = [shape_interval(row) for row in comparisons]
-    numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
     groups = []
     for workload, members in group_by_workload(comparisons).items():
-        heading = printable(group_heading(workload, len(members)))
         # Each group gets its share of the rows of a page.
-        share = MOST * len(members) // max(MOST, len(comparisons))
-        shown = [members[i] for i in extremes([drawn[member].value for member in members], max(2, share))]
+        most = max(2, MOST * len(members) // max(MOST, len(comparisons)))
+        shown = [members[i] for i in extremes([comparisons[member].boost for member in members], most)]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
-        shared = f"; {labels.shared}" if labels.shared else ""
-        rows = [
-            Row(
-                label="\n".join(lines),
-                cells=(*numbers[member], "" if silent else comparisons[member].verdict.words),
-                drawn=drawn[member],
-                shape=comparisons[member].shape,
-            )
-            for member, lines in zip(shown, labels.lines, strict=True)
-        ]
+        heading = printable(group_heading(workload, len(members)))
+        rows = [Row(label=textwrap.fill("; ".join(filter(None, (heading, labels.shared))), _LABEL))]
+        for row, lines in zip((comparisons[member] for member in shown), labels.lines, strict=True):
+            drawn, verdict = shape_interval(row), "" if silent else row.verdict.words
+            cells = (*_numbers(drawn, decimals), verdict)
+            rows.append(Row(label="\n".join(lines), cells=cells, drawn=drawn, shape=row.shape))
         if rest := set(members) - set(shown):
             # Between the largest boosts and the least.
-            rows.insert(-(len(rows) // 2), _left_out([comparisons[i].verdict.words for i in sorted(rest)]))
-        groups.append([Row(label=textwrap.fill(heading + shared, _LABEL)), *rows])
+            rows.insert(-(len(shown) // 2), _left_out([comparisons[i].verdict.words for i in sorted(rest)]))
+        groups.append(rows)
     return groups
 
 
@@ -146,12 +138,16 @@ def _left_out(verdicts: Sequence[str]) -> Row:
 
 def _overall(analysis: Analysis) -> list[Row]:
     lines = {name: overall_interval(line) for name, line in overall_lines(analysis.overall).items()}
-    numbers = boost_texts(list(lines.values()), level=analysis.level, decimals=overall_decimals(analysis))
+    decimals = overall_decimals(analysis)
     rows = [
-        Row(label=name, cells=(*cells, ""), drawn=drawn)
-        for (name, drawn), cells in zip(lines.items(), numbers, strict=True)
+        Row(label=name, cells=(*_numbers(drawn, decimals), ""), drawn=drawn) for name, drawn in lines.items()
     ]
     return [Row(label="overall"), *rows]
+
+
+def _numbers(drawn: Interval, decimals: int) -> tuple[str, str]:
+    """Return a boost and its interval in the digits of the report."""
+    return percent_cell(drawn.value, decimals), limits(drawn.low, drawn.high, decimals)
 
 
 def drawable(scale: Scale) -> Scale:
