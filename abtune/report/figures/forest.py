@@ -132,13 +132,13 @@ def draw_seeds(analysis: Analysis) -> Figure:
     both = extract_both(analysis.analysed, analysis.baseline, analysis.candidate)
     rows = forest_rows(analysis, with_overall=False)
     comparisons = {row.shape: row for row in analysis.comparisons}
-    speeds = [
-        _speeds(row, [np.exp(side.value[shape]) for side in both])
-        for shape, row in enumerate(analysis.comparisons)
-    ]
-    every = [speed for sides in speeds for side in sides for speed in side.tolist()]
+    values = {
+        row.shape: _speeds(row, [np.exp(side.value[index]) for side in both])
+        for index, row in enumerate(analysis.comparisons)
+    }
+    every = [speed for sides in values.values() for side in sides for speed in side.tolist()]
     scale = drawable(choose_scale(list(map(shape_interval, analysis.comparisons)), margin=0.0, further=every))
-    latency = [microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows]
+    latency = (microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows)
     first = ["baseline, us", *latency]
     notes = (
         f"speed of each seed against the mean of {analysis.baseline} (%)",
@@ -146,7 +146,6 @@ def draw_seeds(analysis: Analysis) -> Figure:
         "thin line: interval of all shapes at once",
     )
     figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, notes=notes, first=first)
-    values = dict(zip(comparisons, speeds, strict=True))
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, values[row.shape], scale)
         nothing = False
