@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
@@ -89,7 +90,7 @@ def time_imports(count: int) -> tuple[float, float]:
 def time_forks(count: int) -> tuple[float, float]:
     """Fork children; return seconds and bytes, those of the fork server included."""
     started = time.perf_counter()
-    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server:
+    with closing(ForkServer(TVM_MODULE, ONE_THREAD)) as fork_server:
         children = [ChildProcess(fork_server, {}) for _ in range(count)]
         try:
             for child in children:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def fork_server() -> Iterator[ForkServer]:
     # As for most users: Python keeps output back unless it is told otherwise.
-    with ForkServer("faulty", {"IMPORTED": "with", "PYTHONUNBUFFERED": ""}) as fork_server:
+    with closing(ForkServer("faulty", {"IMPORTED": "with", "PYTHONUNBUFFERED": ""})) as fork_server:
         yield fork_server
 
 

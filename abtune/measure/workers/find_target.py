@@ -52,7 +52,7 @@ TRIAL = 0.7
 def find_target(spec: str, cores: int = 0) -> TargetFacts:
     """Return the facts about a target on this machine; if `cores` is given, also how fast these search."""
     require_tvm()
-    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, BUS_ORDER)) as slot:
+    with closing(ForkServer(TVM_MODULE, ONE_THREAD)) as server, closing(Slot(server, BUS_ORDER)) as slot:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, timeout=120.0)
             if len(names := sorted({*facts.devices})) > 1:  # timings of several kinds cannot be compared

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from abtune.measure.workers import fork_main
 
@@ -93,12 +93,6 @@ class ForkServer:
         self._closed = False
         #: Whether it has imported its module and answers.
         self.is_ready = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Fork:
         """Return a new child."""

@@ -77,7 +77,10 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
     config, spec = (EVOLUTIONARY, cpu) if target == "cpu" else (ASYNC, CUDA)
     tiny = {"population_size": 32, "genetic_num_iters": 1, "init_min_unmeasured": 8}
     searched = problem(LARGE, replace(config, strategy_options=tiny), spec)
-    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+    with (
+        closing(ForkServer(TVM_MODULE, ONE_THREAD)) as fork_server,
+        closing(ChildProcess(fork_server, {})) as child,
+    ):
         history = History()
         for seed in (1, 2):
             candidates, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)

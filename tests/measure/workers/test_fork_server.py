@@ -32,7 +32,7 @@ LONG = 60.0
 )
 def test_a_module_that_cannot_be_imported_is_an_error(module: str, said: str) -> None:
     """When the module fails to import, each start says why."""
-    with ForkServer(module, {}) as fork_server:
+    with closing(ForkServer(module, {})) as fork_server:
         for _ in range(2):
             with pytest.raises(ChildDied, match=said):
                 ChildProcess(fork_server, {})
@@ -49,7 +49,7 @@ def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     said = "importing crashing: process killed by SIGABRT: wrong library"
-    with ForkServer("crashing", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
+    with closing(ForkServer("crashing", {})) as fork_server, closing(Slot(fork_server, {})) as slot:
         with pytest.raises(ChildDied, match=said):
             slot.call("answer", timeout=LONG)
         (tmp_path / "mended").touch()
@@ -91,7 +91,7 @@ def test_files_of_the_working_directory_hide_no_library(
     for name in ("queue", "statistics", "json"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    with ForkServer("faulty", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+    with closing(ForkServer("faulty", {})) as fork_server, closing(ChildProcess(fork_server, {})) as child:
         assert child.call("add", 1, 2, timeout=LONG) == 3
 
 
@@ -99,7 +99,7 @@ def test_what_is_found_here_is_found_there(tmp_path: Path, monkeypatch: pytest.M
     """A module that only the caller's path leads to can be served."""
     (tmp_path / "elsewhere.py").write_text("def answer(): return 42", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    with ForkServer("elsewhere", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+    with closing(ForkServer("elsewhere", {})) as fork_server, closing(ChildProcess(fork_server, {})) as child:
         assert child.call("answer", timeout=LONG) == 42
 
 
@@ -108,7 +108,7 @@ def test_children_run_the_abtune_of_their_parent(tmp_path: Path, monkeypatch: py
     (tmp_path / "abtune").mkdir()
     (tmp_path / "abtune" / "__init__.py").write_text("raise RuntimeError('another one')", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with ForkServer("faulty", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+    with closing(ForkServer("faulty", {})) as fork_server, closing(ChildProcess(fork_server, {})) as child:
         assert child.call("file_of", "abtune", timeout=LONG) == abtune.__file__
 
 
@@ -119,7 +119,7 @@ def test_children_use_a_fast_allocator(monkeypatch: pytest.MonkeyPatch, chosen: 
     monkeypatch.setenv("LD_PRELOAD", chosen)
     if not chosen:
         monkeypatch.delenv("LD_PRELOAD")
-    with ForkServer("faulty", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
+    with closing(ForkServer("faulty", {})) as fork_server, closing(Slot(fork_server, {})) as slot:
         assert slot.call("variable", "LD_PRELOAD", timeout=LONG) == loaded
 
 
@@ -143,7 +143,10 @@ def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
 
 def test_tvm_is_forked_with_one_thread() -> None:
     """A fork server with TVM has one thread."""
-    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+    with (
+        closing(ForkServer(TVM_MODULE, ONE_THREAD)) as fork_server,
+        closing(ChildProcess(fork_server, {})) as child,
+    ):
         with pytest.raises(CallFailed, match="nothing"):
             child.call("nothing", timeout=LONG)
         assert fork_server._process is not None

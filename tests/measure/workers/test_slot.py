@@ -71,7 +71,7 @@ def test_a_slot_keeps_what_raised(slot: Slot) -> None:
 
 def test_a_slot_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that cannot be imported fails every call, and each time says why."""
-    with ForkServer("unimportable", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
+    with closing(ForkServer("unimportable", {})) as fork_server, closing(Slot(fork_server, {})) as slot:
         for _ in range(3):
             with pytest.raises(ChildError, match="this cannot work here"):
                 slot.call("anything", timeout=LONG)
