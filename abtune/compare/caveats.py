@@ -19,10 +19,9 @@ from abtune.samples import Samples, Sides, complete_timings, count_trials, two_s
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap, two_modes
-from abtune.stats.splits import is_exact
+from abtune.stats.splits import MOST_PAIRS, is_exact
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
-from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
 from abtune.text import count, listed, p_value, percent, some_of
@@ -422,5 +421,5 @@ def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[
         return
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
     unit, split = settings.unit, "flip" if settings.paired else "split"
-    if not all(max(n) <= MOST_COUNTED if settings.paired else is_exact(*n) for n in sizes):
+    if not all(max(n) <= MOST_PAIRS if settings.paired else is_exact(*n) for n in sizes):
         yield f"Some shapes have too many {unit}s to count every {split}; 99,999 random {split}s were drawn."

@@ -1,8 +1,8 @@
-"""Counts of the splits of a pooled sample that are at least as extreme as the observed one.
+"""Counts of the splits of a pooled sample, or flips of pairs, that are as extreme as the observed one.
 
 Equal numbers of seeds are counted by meeting in the middle (Horowitz and Sahni 1974, DOI
-10.1145/321812.321823): 2 x 2^n partial sums instead of C(2n, n) splits. Unequal numbers need the studentised
-statistic, and every split counts. Where there are too many splits, they are sampled.
+10.1145/321812.321823): 2 x 2^n partial sums instead of C(2n, n) splits. So are flips. Unequal numbers need
+the studentised statistic, and every split counts. Where there are too many, they are sampled.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from abtune.stats.two_sample import Floats, Integers
 _MULTIPLICATIONS = 1 << 18
 RESAMPLES = 99_999
 LARGEST_HALF = 15  # most seeds per side whose splits are counted, if both have as many
+MOST_PAIRS = 30  # whose flips are counted: 2^15 sums of each half in place of 2^30 flips
+_FLIPS = 10_000  # that are drawn at once
 _MOST_SPLITS = 2_704_156  # 12 + 12 seeds
 _MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
 # As a share of the sum of absolute residuals: the rounding error of logs near -9 that vary by only 1e-6.
@@ -166,3 +168,37 @@ def subsets(total: int, size: int) -> Floats:
     # The cache hands the same array to every caller.
     indicator.flags.writeable = False
     return indicator
+
+
+def counted_flips(differences: Floats) -> Floats:
+    """Return p of the exact sign-flip test: one tail is counted and doubled."""
+    half = differences.shape[1] // 2
+    left = np.sort(blocked_product(differences[:, :half], signs(half)), axis=1)
+    right = np.sort(blocked_product(differences[:, half:], signs(differences.shape[1] - half)), axis=1)
+    least = _least_sum(differences)[:, np.newaxis] - right
+    below = np.array([have.searchsorted(need).sum() for have, need in zip(left, least, strict=True)])
+    # Sums near zero are in both tails, and twice a tail may exceed 1.
+    return np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
+
+
+def sampled_flips(differences: Floats, rng: np.random.Generator) -> Floats:
+    """Return p of the sign-flip test by random flips, the same flips for every shape."""
+    count = np.zeros(len(differences))
+    for start in range(0, RESAMPLES, _FLIPS):
+        flips = rng.choice((1.0, -1.0), (min(_FLIPS, RESAMPLES - start), differences.shape[1]))
+        sums = np.abs(blocked_product(flips, differences.T))
+        count += (sums >= _least_sum(differences)).sum(axis=0)
+    return (count + 1) / (RESAMPLES + 1)
+
+
+def _least_sum(differences: Floats) -> Floats:
+    """Return the least sum that is as extreme as the observed one."""
+    return np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)
+
+
+@functools.lru_cache(maxsize=32)
+def signs(n: int) -> Floats:
+    """Return all flips of n values, shape (n, 2^n); the first one changes nothing."""
+    flips: Floats = np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
+    flips.flags.writeable = False
+    return flips

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
-from abtune.stats.splits import LARGEST_HALF, RESAMPLES, is_exact
-from abtune.stats.testing.sign_flips import MOST_COUNTED
+from abtune.stats.splits import LARGEST_HALF, MOST_PAIRS, RESAMPLES, is_exact
 from abtune.stats.two_sample import Booleans, Floats, Integers
 
 MOST_SEEDS = 1_000_000
@@ -109,7 +108,7 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
     if few < 2:
         return 1.0
     if paired:
-        return 2.0 ** (1 - few) if few <= MOST_COUNTED else 1 / (RESAMPLES + 1)
+        return 2.0 ** (1 - few) if few <= MOST_PAIRS else 1 / (RESAMPLES + 1)
     if few > 30:  # sampled, and the number of splits takes long to count
         return 1 / (RESAMPLES + 1)
     # With equal numbers, the split with the sides exchanged is as extreme as the observed one.
@@ -119,7 +118,7 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
 
 def most_exact(*, paired: bool) -> int:
     """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips."""
-    return MOST_COUNTED if paired else LARGEST_HALF
+    return MOST_PAIRS if paired else LARGEST_HALF
 
 
 def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:

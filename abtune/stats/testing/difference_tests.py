@@ -61,7 +61,7 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             name="sign-flip",
             paired=True,
             words="sign-flip test of the mean difference of pairs",
-            function=f"{_TESTS}.sign_flips:sign_flip_test",
+            function=f"{_TESTS}.significance:sign_flip_test",
             counts_splits=True,
             # No t-test confirms it: skewed differences mislead the paired t-test, too (docs/statistics.md).
             # p is at least 2/2^n, so Holm over 29 shapes takes 11 pairs before it can find anything.

@@ -12,7 +12,16 @@ from scipy import special
 
 from abtune.stats.estimates import StandardError, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
-from abtune.stats.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
+from abtune.stats.splits import (
+    MOST_PAIRS,
+    centred,
+    counted_flips,
+    counted_in_blocks,
+    counted_in_halves,
+    is_exact,
+    sampled,
+    sampled_flips,
+)
 from abtune.stats.two_sample import Floats, TwoSample
 
 
@@ -38,6 +47,23 @@ def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         else:
             p[group.index] = counted_in_blocks(pooled, small)
         p[group.index[np.ptp(values, axis=1) == 0]] = 1.0
+    return p
+
+
+def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+    """Return p of the two-sided sign-flip test of a mean difference of pairs of zero; NaN below two pairs.
+
+    Were both sides of a pair the same, a difference could as well have the other sign (R. A. Fisher, The
+    Design of Experiments, 1935, section 21). Beyond 30 pairs, flips are drawn as splits are above.
+    """
+    p = np.full(len(samples), np.nan)
+    root = int(rng.integers(2**62))
+    for group in samples.groups(at_least=2):
+        differences = group.first + group.second  # one of them is zero, and p does not depend on the sign
+        if (pairs := differences.shape[1]) <= MOST_PAIRS:
+            p[group.index] = counted_flips(differences)
+        else:
+            p[group.index] = sampled_flips(differences, np.random.default_rng([root, pairs]))
     return p
 
 

@@ -13,8 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.splits import blocked_product, random_splits, subsets
-from abtune.stats.testing.sign_flips import signs
+from abtune.stats.splits import blocked_product, random_splits, signs, subsets
 from abtune.stats.testing.significance import split_share
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 

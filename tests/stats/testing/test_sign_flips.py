@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from abtune.stats.testing.sign_flips import MOST_COUNTED, sign_flip_test
-from abtune.stats.testing.significance import split_share
+from abtune.stats.splits import MOST_PAIRS
+from abtune.stats.testing.significance import sign_flip_test, split_share
 from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
@@ -58,11 +58,11 @@ def test_neither_order_nor_sign_nor_gaps_matter() -> None:
 
 def test_many_pairs_are_sampled_around_the_counted_value() -> None:
     """Up to 30 pairs are counted; one more is sampled, and near the value that the counting has."""
-    row = np.random.default_rng(2).normal(0.35, 1, MOST_COUNTED)
+    row = np.random.default_rng(2).normal(0.35, 1, MOST_PAIRS)
     counted, sampled = p_of(row)[0], p_of(np.r_[row, 1e-12])[0]
     assert counted == pytest.approx(sampled, abs=4 * np.sqrt(counted / 99_999))
-    assert p_of(np.ones(MOST_COUNTED)) == [2.0**-29]
-    assert p_of(np.ones(MOST_COUNTED + 1)) == [1e-5]
+    assert p_of(np.ones(MOST_PAIRS)) == [2.0**-29]
+    assert p_of(np.ones(MOST_PAIRS + 1)) == [1e-5]
     assert split_share(pairs_of(np.ones(10))).tolist() == [2.0**-10]
 
 
