@@ -47,10 +47,9 @@ class Resampled:
     """Errors of resamples over their own standard errors, for some shapes."""
 
     index: Integers  # rows of the shapes in the samples
-    t: Floats  # shape (RESAMPLES, members), in the orientation that the data fix
+    t: Floats  # shape (RESAMPLES, members)
     error: Floats  # of the difference of the means, not over its standard error
     scale: Floats  # standard errors where a resample may have any variance above rounding
-    turn: Floats  # as :func:`orientation` returns it
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
@@ -105,9 +104,9 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
         # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
         smears.append(smoothing(side, least)[1])
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
+    error = np.where(turn > 0, -error, error)  # for the sides as given
     scales = [np.sqrt(one + two) for one, two in (limited, own)]
-    t = _over_error(error, scales[0])
-    return Resampled(index=group.index, t=t, error=error, scale=scales[1], turn=turn)
+    return Resampled(index=group.index, t=_over_error(error, scales[0]), error=error, scale=scales[1])
 
 
 def _over_error(error: Floats, scale: Floats) -> Floats:
@@ -184,9 +183,7 @@ def resample_tails(
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
         largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
-        # In the orientation of the sides as given, because claims are one-sided.
-        unlimited = _over_error(shapes.error, shapes.scale)
-        steps = _step(np.where(shapes.turn > 0, -unlimited, unlimited))
+        steps = _step(_over_error(shapes.error, shapes.scale))
         counts = counts + np.bincount(steps.ravel(), minlength=len(counts))
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
@@ -208,8 +205,7 @@ def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Genera
             rows = samples.rows(shape)
             error, scale = np.full((2, RESAMPLES, len(rows)), np.nan)
             for some in resampled(rows, rng=np.random.default_rng(root)):
-                error[:, some.index] = np.where(some.turn > 0, -some.error, some.error)
-                scale[:, some.index] = some.scale
+                error[:, some.index], scale[:, some.index] = some.error, some.scale
             parts.append((error, scale))
         (one, other), (two, another) = parts
         t = _over_error(two - one, np.hypot(other, another))
