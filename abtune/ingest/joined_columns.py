@@ -19,24 +19,31 @@ from abtune.ingest.table_columns import (
     is_summary,
     known_heading,
     lacks_names,
+    measured,
     time_columns,
 )
 from abtune.ingest.units import UNITS
 
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
 _WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
+# The lines of Compare of torch.utils.benchmark that have no cells, and the one below all of its tables.
+_COMPARE = re.compile(r"\[-+ ?(?P<title>[^\[\]].*?)? ?-+\]|(?P<threads>\d{1,9}) threads?: -+")
+_COMPARE_UNIT = re.compile(r"Times are in \w+ \((s|ms|us|ns)\)\.")
 _Row: TypeAlias = tuple[int, list[str]]
 
 
-def with_labels(rows: Iterable[_Row]) -> Iterable[_Row]:
-    """Return a table with its sizes in one column: M=256_N=256_K=256. Any other table stays as it is."""
+def with_labels(rows: Iterable[_Row], *, least: int = 2) -> Iterable[_Row]:
+    """Return a table with its sizes in one column: M=256_N=256_K=256. Any other table stays as it is.
+
+    A table of sizes has at least ``least`` other columns.
+    """
     rows = iter(rows)
     number, heading = next(rows, (0, []))
     if not heading or not _may_be_size(heading[0]):  # no million lines in memory
         return itertools.chain([(number, heading)], rows)
     rows = list(rows)
     end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)])
-    if not end:
+    if not 0 < end <= len(heading) - least:
         return [(number, heading), *rows]
     return join_columns([(number, heading), *rows], range(end))
 
@@ -85,7 +92,7 @@ def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
     end = len(list(itertools.takewhile(is_size, range(len(heading)))))
     certain = all(named[:end]) if is_long else has_units or all(named[1:end])
-    is_table = rows and end <= len(heading) - 2 and not lacks_names(heading)
+    is_table = rows and not lacks_names(heading)
     return end if is_table and certain and all(map(_may_be_size, heading[:end])) else 0
 
 
@@ -107,3 +114,39 @@ def printed_rows(lines: Sequence[str]) -> tuple[dict[int, str], dict[int, list[s
                 break
             rows[below + 1] = cells
     return titles, rows
+
+
+def compared_rows(lines: Sequence[str]) -> dict[int, list[str]]:
+    """Return the rows, by numbers of lines, of what ``Compare`` of ``torch.utils.benchmark`` prints.
+
+    A title in brackets stands above each table, and the unit below all of them.
+    """
+    rows: dict[int, list[str]] = {}
+    headings: list[int] = []
+    where: dict[int, tuple[str, str]] = {}  # the title and the threads of each line
+    title = threads = ""
+    for number, line in enumerate(lines, start=1):
+        if match := _COMPARE.fullmatch(line.strip()):
+            title, threads = match["title"] or title, match["threads"] or ""
+            headings += [number + 1] * (match["threads"] is None)
+            rows |= {number: [""]} if match["threads"] else {}
+        elif headings and "|" in line:
+            bars = len(rows.get(headings[-1], "")) - 1  # a label may hold others; -1 of a heading is all
+            cells = [re.sub(r" *\((\+-|! ).*\)$", "", cell.strip()) for cell in line.rsplit("|", bars)]
+            rows[number], where[number] = cells, (title, threads)
+        elif headings and not line.strip():
+            rows[number] = [""]  # a blank line ends no table here
+        elif (unit := _COMPARE_UNIT.fullmatch(line.strip())) and headings:
+            for heading in headings:
+                names = rows.get(heading, [""])
+                units = {index: f"{name} ({unit[1]})" for index, name in measured(names).items()}
+                rows[heading] = [units.get(index, name) for index, name in enumerate(names)]
+                rows[heading][0] = "shape"
+                where.pop(heading, None)
+            headings = []
+    titles, counts = {title for title, _ in where.values()}, {threads for _, threads in where.values()}
+    for number, (title, threads) in where.items():
+        label, *cells = rows[number]
+        named = [title] * (len(titles) > 1) + [label] + [f"threads={threads}"] * (len(counts) > 1)
+        rows[number] = ["_".join(named), *cells]
+    return {} if headings else rows

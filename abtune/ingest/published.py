@@ -21,10 +21,11 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
+from abtune.dataset.merge import merge_datasets
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.joined_columns import printed_rows, with_labels
-from abtune.ingest.sources import Source, baseline_first, recorded_path
+from abtune.ingest.joined_columns import compared_rows, printed_rows, with_labels
+from abtune.ingest.sources import Source, baseline_first, read_once, recorded_path
 from abtune.ingest.table_columns import (
     FIELDS,
     ONLY_QUOTIENTS,
@@ -38,8 +39,8 @@ from abtune.ingest.table_columns import (
     no_unit,
     time_columns,
 )
-from abtune.ingest.tables import csv_rows
-from abtune.ingest.texts import naming, read_text
+from abtune.ingest.tables import table_rows
+from abtune.ingest.texts import naming
 from abtune.ingest.units import (
     FLOPS,
     LONGEST_CELL,
@@ -68,13 +69,21 @@ _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    path = sources[0].path
-    text = read_text(path)
-    with naming(path):
-        attrs = {"sources": json.dumps([recorded_path(path)])}
-        notes: list[str] = []
-        dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=notes)
-    return Imported(dataset=dataset, notes=(*_left_out(text), *notes))
+    """Return the tables of one file, or of several, each of which is a seed."""
+    datasets: dict[str, xr.Dataset] = {}
+    notes: list[str] = []
+    for source, text in read_once(sources):
+        own: list[str] = []
+        with naming(source.path):
+            attrs = {"sources": json.dumps([recorded_path(source.path)])}
+            dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=own)
+        datasets[str(source.path)] = dataset.assign_coords(seed=[len(datasets)])
+        own = [*_left_out(text), *own]
+        notes += own if len(sources) == 1 else [f"{source.path}: {note}" for note in own]
+    if len(datasets) == 1:
+        return Imported(dataset=dataset, notes=tuple(notes))
+    note = f"each file is one seed: {len(datasets)} seeds; that holds if each was a process of its own"
+    return Imported(dataset=merge_datasets(datasets), notes=(note, *notes))
 
 
 def _left_out(text: str) -> Iterator[str]:
@@ -98,7 +107,7 @@ def _recognises(_: Path, text: str) -> bool:
     # CSV with several lines of a shape holds timings. The beginning of a text may end within a line.
     shapes: list[str] = []
     with contextlib.suppress(DatasetError):
-        shapes.extend(row[0] for _, row in with_labels(csv_rows(text)))
+        shapes.extend(row[0] for _, row in with_labels(table_rows(text)))
     return len(set(shapes)) == len(shapes)
 
 
@@ -114,7 +123,7 @@ PUBLISHED = Importer(
     """,
     recognises=_recognises,
     read=_read,
-    inputs=Inputs.ONE_FILE,
+    inputs=Inputs.TABLES,
     options=(Option(name="unit", choices=UNITS, help="Unit of columns whose headings name none."),),
     examples="""
   abtune import published table.md --unit gflops --out table.nc
@@ -161,7 +170,7 @@ def parse_published(
     notes = [] if notes is None else notes
     lines = _rows_of_text(text)
     if _is_csv(text):  # its first column is called Shape
-        (line, heading), *others = with_labels(csv_rows(text))
+        (line, heading), *others = with_labels(table_rows(text))
         lines = iter([(line, ["shape", *heading[1:]]), *others])
     tables = _read_tables(lines, unit, notes)
     configs, rows = tables.configs, tables.rows
@@ -184,7 +193,7 @@ def parse_published(
 def _is_csv(text: str) -> bool:
     """Return whether a text is surely CSV with a line for each shape, a column for each configuration."""
     try:
-        (_, heading), (_, row) = itertools.islice(with_labels(csv_rows(text)), 2)
+        (_, heading), (_, row) = itertools.islice(with_labels(table_rows(text)), 2)
         names = _read_columns(heading, "gflops").configs
         cells = (cell.replace(",", ".") for cell in row[1 : len(names) + 1])  # refused where it is read
         numbers = [to_number(cell) for cell in cells if cell.casefold() not in MISSING]
@@ -197,6 +206,7 @@ def _is_csv(text: str) -> bool:
 def _rows_of_text(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells, with sizes in one column; prose has no cell."""
     titles, prints = printed_rows(text.split("\n"))
+    prints |= compared_rows(text.split("\n"))
     lines = ((number, prints.get(number, cells)) for number, cells in _rows_of_markdown(text))
     for _, group in itertools.groupby(lines, key=lambda row: bool(row[1])):
         yield from _with_sizes_joined(list(group), titles if len(titles) > 1 else {})
@@ -254,7 +264,9 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[
                 configs = configs or columns.configs
                 if columns.configs != configs:
                     here, before = listed_columns(columns.configs), listed_columns(configs)
-                    raise DatasetError(f"configurations are {here}, but above {before}")
+                    raise DatasetError(
+                        f"configurations are {here}, but above {before}; give each a file of its own"
+                    )
             elif columns is not None and is_summary(cells[0]):
                 summaries[number] = cells[0]
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):

@@ -31,7 +31,8 @@ _BESIDE_STATISTICS = re.compile(
     "runtimes?|throughput"
 )
 _QUOTIENT = re.compile(
-    r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
+    r"(speed-?\s?up|ratio|improvement)( .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
+    r"(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"

@@ -1,15 +1,85 @@
-"""The rows of a CSV file, as spreadsheets, pandas and R write it."""
+"""The rows of a table: CSV, as spreadsheets, pandas and R write it, or records in JSON."""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from abtune.errors import DatasetError
+from abtune.ingest.texts import json_documents
+from abtune.text import listed
 
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
+
+
+_RECORDS = re.compile(r"\s*(\{|\[\s*\{)")
+
+
+def has_records(text: str) -> bool:
+    """Return whether a text is JSON that begins with an object or a list of some."""
+    return _RECORDS.match(text) is not None
+
+
+def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of CSV or of records in JSON, with the numbers of their lines."""
+    if not has_records(text):
+        yield from csv_rows(text)
+        return
+    records, error = _records(text)
+    columns = list(dict.fromkeys(name for _, record in records for name in record))
+    if columns:
+        yield 1, columns
+        yield from ((line, [record.get(name, "") for name in columns]) for line, record in records)
+    if error or not columns:
+        raise error or DatasetError("JSON without records: objects of names and values; write it as CSV")
+
+
+@functools.lru_cache(maxsize=1)  # readers look at the heading first
+def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError | None]:
+    """Return the records of JSON, each with its line, and what is wrong with the text behind them.
+
+    A document is a record, as in JSON lines, or has a list of some, such as ``results``.
+    """
+    records: list[tuple[int, dict[str, str]]] = []
+    try:
+        for line, document in json_documents(text):
+            lists = _lists(document, list) or _lists(document, dict)
+            if len(lists) > 1:
+                raise DatasetError(f"line {line}: has records in {listed(lists)}; keep one of them")
+            entries = next(iter(lists.values()), [document])
+            records += ((line, dict(_flat(record))) for record in entries if isinstance(record, dict))
+    except DatasetError as error:
+        return records, error
+    return records, None
+
+
+def _lists(document: Any, kind: type) -> dict[str, Sequence[Any]]:
+    """Return the values of a document that are lists, or objects, of nothing but objects."""
+    values = document.items() if isinstance(document, dict) else ()
+    lists = {
+        name: [*value.values()] if kind is dict else value
+        for name, value in values
+        if isinstance(value, kind)
+    }
+    return {
+        name: some for name, some in lists.items() if some and all(isinstance(entry, dict) for entry in some)
+    }
+
+
+def _flat(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the values of a record as cells; what is within an object has both names, such as stats.mean."""
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            cell = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+            yield f"{above}{name}", cell.strip()
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -21,6 +21,7 @@ _NETCDF = (b"\x89HDF", b"CDF")
 _PACKED = (b"\x1f\x8b", b"(\xb5/\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04")  # gzip, zstd, xz, bzip2, zip
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
+_SEVERAL = "more than one JSON document; give each a file of its own"
 
 
 def read_text(path: Path) -> str:
@@ -91,17 +92,41 @@ def naming(where: object) -> Iterator[None]:
 
 def parse_json(text: str) -> Any:
     """Return what a JSON document holds."""
-    try:
+    with _decoding(text):
         return json.loads(text, object_pairs_hook=_object)
+
+
+@contextlib.contextmanager
+def _decoding(text: str) -> Iterator[None]:
+    """Say what is wrong with JSON, and where."""
+    try:
+        yield
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
             raise DatasetError("the JSON is cut short; write or copy the file again") from None
         if error.msg == "Extra data":
-            raise DatasetError("more than one JSON document; give each a file of its own") from None
+            raise DatasetError(_SEVERAL) from None
         where = f"line {error.lineno}, character {error.colno}"
         raise DatasetError(f"not JSON at {where}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"not JSON: {error}") from None
+
+
+def json_documents(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the documents that a text has in a row or in one list, each with the number of its line."""
+    decoder, is_list = json.JSONDecoder(object_pairs_hook=_object), text.lstrip()[:1] == "["
+    between = re.compile(r"[\s,]*" if is_list else r"\s*")
+    line, before, position = 1, 0, text.find("[") + 1 if is_list else 0
+    while True:
+        position = between.match(text, position).end()  # type: ignore[union-attr] # it matches nothing, too
+        if text[position : position + 1] == "]" * is_list:
+            if text[position + 1 :].strip():
+                raise DatasetError(f"line {line}: {_SEVERAL}")
+            return
+        line, before = line + text.count("\n", before, position), position
+        with _decoding(text):
+            document, position = decoder.raw_decode(text, position)
+        yield line, document
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:

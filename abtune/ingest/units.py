@@ -29,7 +29,11 @@ _MARKS_FAILURE = 1e9
 # A longer text is no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
 # What stands in a cell without a number.
-MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+MISSING = {
+    *("", "-", "\u2013", "\u2014", "n/a", "na", "#n/a", "nan", "inf", "none", "null", "oom", "timeout"),
+    *("crash", "error", "fail", "failed", "failure"),
+    *("invalidconfig", "compilationfailedconfig", "runtimefailedconfig"),  # of Kernel Tuner
+}
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
@@ -121,6 +125,10 @@ def spelled(unit: str) -> str:
 
 def _split(cell: str) -> tuple[str, str]:
     """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
+    if cell.isupper():  # TIME_MS
+        name, unit = _split(cell.lower())
+        if unit in PER_SECOND:
+            return name.upper(), unit
     for opening, closing in ("()", "[]"):
         if cell.endswith(closing) and not _VARIANT.search(cell):
             name, _, unit = cell.removesuffix("))").removesuffix(closing).rpartition(opening)

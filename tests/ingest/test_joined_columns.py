@@ -191,3 +191,45 @@ def test_the_named_importer_reads_the_same(tmp_path: Path) -> None:
     path.write_text(GB_PER_S, encoding="utf-8")
     dataset = run_importer(importer_named("published"), [Source(path=path)], {"unit": ""}).dataset
     assert labels_of(dataset, "shape") == ["N=256", "N=384"]
+
+
+COMPARED = """Num threads: 6
+[------ mm ------]
+                        |  old (a)  |  new  |  speed-up old vs new
+1 threads: ---------------------------------
+      64 | float        |    10     |   9 (! 5%)  |  1.1
+      128               |    20.5 (+-0.1)  |  {last}  |
+{more}
+Times are in {unit}.
+"""
+
+
+def test_prints_of_compare_are_tables(tmp_path: Path) -> None:
+    """Compare of torch.utils.benchmark has the unit below its tables; a spread is no part of a number.
+
+    https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html
+    """
+    imported = read(tmp_path, COMPARED.format(last=10.25, more="", unit="microseconds (us)"))
+    assert labels_of(imported.dataset, "shape") == ["64 | float", "128"]
+    assert labels_of(imported.dataset, "config") == ["old (a)", "new"]
+    assert imported.dataset["latency"].values.ravel().tolist() == [1e-5, 9e-6, 2.05e-5, 1.025e-5]
+
+
+def test_prints_of_compare_tell_their_tables_apart(tmp_path: Path) -> None:
+    """Titles and threads stand in the labels where they differ, and an empty cell is missing."""
+    heading = "[-- add --]\n  | old (a) | new | speed-up old vs new\n1 threads: -\n"
+    more = f"2 threads: ---\n 128 | 3 | 2 |\n\n{heading} 128 | 3 | 2 |\n"
+    imported = read(tmp_path, COMPARED.format(last="", more=more, unit="seconds (s)"))
+    shapes = ["mm_64 | float_threads=1", "mm_128_threads=1", "mm_128_threads=2", "add_128_threads=1"]
+    assert labels_of(imported.dataset, "shape") == shapes
+    assert boosts(imported)[2:] == [1.5, 1.5]
+    assert np.isnan(boosts(imported)[1])
+
+
+def test_several_prints_of_compare_are_seeds(tmp_path: Path) -> None:
+    """A file is one; a print that was cut above its unit is not read."""
+    texts = [COMPARED.format(last=last, more="", unit="milliseconds (ms)") for last in (10, 11, 12)]
+    latency = read(tmp_path, *texts).dataset["latency"]
+    assert latency.sel(shape="128", config="new").values.ravel().tolist() == [0.010, 0.011, 0.012]
+    with pytest.raises(InputError, match="no importer knows this content"):
+        read(tmp_path, texts[0].partition("Times")[0])

@@ -274,16 +274,75 @@ def test_ordinary_names_say_no_unit(tmp_path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        *("gflop_s", "GFLOP/s", "iter/s", "it_s", "fps", "throughput", "TFLOPS", "speedup"),
-        *("time_ps", "time (min)", "duration_h", "cycles", "std_ms", "log_time_us", "tput", "mean"),
+        *("gflop_s", "iter/s", "it_s", "fps", "throughput", "speedup", "mean_iter/s"),
+        *("time_ps", "time (min)", "duration_h", "cycles", "std_ms", "log_time_us", "tput"),
     ],
 )
 def test_columns_of_something_else_are_refused(tmp_path: Path, column: str, unit: str) -> None:
     """More of a rate is better, and a unit that is not known may contradict the one that is given."""
     with pytest.raises(
-        AbtuneError, match=r"a heading is NAME or NAME \(UNIT\) with UNIT one of s, ms, us, ns;"
+        AbtuneError, match=r"a heading is NAME or NAME \(UNIT\) with UNIT one of s, ms, us, ns, MFLOPS"
     ):
         read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column}, unit=unit)
+
+
+@pytest.mark.parametrize("column", ["mean_time_ms", "avg (ms)", "time.median_ms", "samples_ms"])
+def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
+    """Each mean is then one time; only the user knows that there is no better column."""
+    text = f"shape,config,{column}\nx,a,2\n"
+    assert read_text(tmp_path, text, columns={"time": column})["latency"].item() == 2e-3
+
+
+@pytest.mark.parametrize("column", ["TFLOPS", "Triton (TFLOPS)", "Triton_tflops"])
+@pytest.mark.parametrize("told", [True, False])
+def test_the_only_column_beside_labels_may_hold_throughputs(
+    tmp_path: Path, column: str, *, told: bool
+) -> None:
+    """A file for each configuration may have one; without a unit in its name, --unit gives it."""
+    (tmp_path / "t.csv").write_text(f"shape,{column}\nx,0.5\n")
+    columns = {"time": column} if told or column == "TFLOPS" else {}
+    dataset = read(runs=[f"old={tmp_path / 't.csv'}"], columns=columns).dataset
+    assert dataset["latency"].item() == 1e9 / 0.5e12
+    assert dataset.attrs["latency_source"] == "throughput"
+    (tmp_path / "t.csv").write_text("N,Triton\n128.0,0.5\n")
+    plain = read(runs=[f"old={tmp_path / 't.csv'}"], unit="tflops").dataset
+    assert plain["latency"].item() == 1e9 / 0.5e12
+    assert plain["shape"].item() == "N=128"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"shape": "x", "config": "a", "time_ms": 2}\n\n{"shape": "x", "config": "a", "time_ms": 3}\n',
+        '[{"shape": "x", "config": "a", "time_ms": 2},\n {"time_ms": 3, "config": "a", "shape": "x"}]',
+        '{"device": "d", "results": [{"shape": "x", "config": "a", "time_ms": [2, 3.0]}], "more": []}',
+        '{"tune": {"n": [1]}, "cache": {"1": {"shape": "x", "config": "a", "time_ms": [2, 3]}}}',
+        'shape,config,time_ms\nx,a,"[2, 3]"\n',
+    ],
+)
+def test_records_of_json_are_a_table(tmp_path: Path, text: str) -> None:
+    """They come as JSON lines, as a list, or as a part of a document; a list of times has repeats."""
+    assert has_times(text)
+    assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [0.002, 0.003]
+
+
+def test_records_of_json_may_lack_names(tmp_path: Path) -> None:
+    """What a record lacks or has as null is empty; an object within has both names."""
+    text = """{"shape": "x", "config": {"name": "a", "n": 1}, "time_ms": null, "repeat": 1}
+        {"shape": "x", "config": {"name": "a"}, "repeat": 2, "time_ms": 3}"""
+    (tmp_path / "t").write_text(text)
+    imported = read(tmp_path / "t", columns={"config": "config.name"})
+    assert imported.dataset["latency"].values.ravel().tolist() == [0.003]
+    assert any("1 line without a time, the first in line 1" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize(
+    "word", ["OOM", "Failed", "None", "null", "timeout", "inf", "CompilationFailedConfig"]
+)
+def test_words_for_failures_are_no_times(tmp_path: Path, word: str) -> None:
+    """A run without a time has failed, whatever word stands in its place."""
+    dataset = read_text(tmp_path, f"{HEADING}x,a,0,{word}\nx,b,0,2\n")
+    assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED, RunStatus.COMPLETE]
 
 
 @pytest.mark.parametrize("number", ["1_500", "\uff11\uff15", "\u0661\u0662"])
@@ -455,7 +514,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ),
         (HEADING + "x,a,0,0\n", {}, "line 2: column time_us: a time must be positive, not 0"),
         (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no timings"),
-        (HEADING + "x,a,0,inf\n", {}, "line 2: column time_us: a time must be positive, not inf"),
+        (HEADING + "x,a,0,-inf\n", {}, "line 2: column time_us: a time must be positive, not -inf"),
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4; complete the line or take"),
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
@@ -484,7 +543,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             "the unit is told twice, by the name a_ms and by --unit s",
         ),
         ("shape,a_ms,b_ms\nx,1,2\ny,1,1:00\n", {}, "line 3: column b_ms: '1:00' is not a number"),
-        ("shape,a_ms,seed\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
+        ("shape,a_ms,a_us\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
         ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
         (
             "shape,config,time_us,Status\nx,a,1,ok\nx,b,2,ok\ny,b,9,timeout\n",
@@ -874,14 +933,16 @@ def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> Non
     [
         ('{"results": [{"command": "x", "times": [1', "the JSON is cut short"),
         ('{"results": [{"command": "x", "times": [1,, 2]}]}', "not JSON at line 1, character"),
-        ('{"results": []}', "has no timings"),
-        ('{"results": []}\n{"results": []}', "more than one JSON document"),
-        ('{"results": [1]}', "an entry of the list of results is damaged"),
-        ('{"results": [{"times": {}, "configuration": {}}]}', "not of pytest-benchmark, Google"),
+        ('{"results": [1]}', "has no column of times among results"),
+        ('{"results": [{"times": 1, "configuration": {}}]}', "has no column of times among times"),
         ('{"results": [{"command": "x", "times": [1], "times": [9]}]}', "has 'times' twice in one object"),
         (hyperfine(times=[1], command="a\0b"), r"results.0.: has no name that a dataset can hold"),
-        ('{"a": 1}', "not of pytest-benchmark, Google Benchmark or hyperfine"),
-        ("[1, 2]", "not of pytest-benchmark, Google Benchmark or hyperfine"),
+        ('{"a": 1}', "has no column of times among a"),
+        ("[1, 2]", "has no column of times among"),
+        ("{}", "JSON without records"),
+        ('{"a": [{"b": 1}], "c": [{"b": 2}]}', "line 1: has records in a and c; keep one of them"),
+        ('[{"a": 1}]\n[{"a": 1}]', "line 1: more than one JSON document"),
+        ('[{"a": 1}, {"a"', "the JSON is cut short"),
         (hyperfine(), r"results.0.: x has no times"),
         (hyperfine(times=[]), r"results.0..times: is not a list of times"),
         (hyperfine(times=[1, "fast"]), r"results.0..times.1.: 'fast' is not a number"),

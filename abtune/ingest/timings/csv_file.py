@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -28,7 +29,7 @@ from abtune.ingest.table_columns import (
     sizes,
     time_columns,
 )
-from abtune.ingest.tables import csv_rows, delimiter_of, first_line
+from abtune.ingest.tables import has_records, table_rows
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import (
     LONGEST_CELL,
@@ -53,6 +54,8 @@ _OUTCOME = re.compile(
 )
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+# What a time may sum up, if the user says that it is the time.
+_MEAN = re.compile("mean|median|average|avg|p50|samples", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
@@ -119,15 +122,19 @@ class _Table:
         self.telling += self.fixed
 
 
-def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False) -> Reading:
-    """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
-    rows = _labelled(text, names)
+def read_csv(
+    text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False, trials: bool = False
+) -> Reading:
+    """Return the timings of a table with a heading; the ``trials`` of a search differ in other columns."""
+    rows = table_rows(text) if trials and "shape" not in names else _labelled(text, names)
     _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(_NO_TIMINGS)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
-    if told := [name for name in ("seed", "round") if each_a_seed and name in table.columns]:
+    if trials:
+        table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
+    if told := [name for name in ("seed", "round") if each_a_seed and not trials and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
@@ -154,11 +161,11 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
         for (shape, config, seed), cell in table.cells.items()
     )
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
-    cut = () if text.endswith("\n") else ("its last line does not end; if the file was cut, take it out",)
+    cut = ["its last line does not end; if the file was cut, take it out"] * (text[-1] not in "\n]}")
     return Reading(
         cells=tuple(cells),
         each_a_process=each_a_process,
-        notes=(*_notes(table, counted="seed" if each_a_seed else "repeat"), *cut),
+        notes=(*_notes(table, "trial" if trials else "seed" if each_a_seed else "repeat"), *cut),
         work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
         unused=tuple(table.names[index] for index in table.unused),
     )
@@ -166,31 +173,31 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, *, each_a_seed: boo
 
 def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, with several columns as one where they are the label of a shape."""
-    _, heading = next(csv_rows(text), (0, []))
+    _, heading = next(table_rows(text), (0, []))
     several = names.get("shape", "").split("+")
     if len(several) > 1 and names["shape"] not in heading:
-        return join_columns(csv_rows(text), [_index_of(name, heading) for name in several], names["shape"])
-    rows = iter(with_labels(csv_rows(text)))
+        return join_columns(table_rows(text), [_index_of(name, heading) for name in several], names["shape"])
+    rows = iter(with_labels(table_rows(text), least=1))
     number, own = next(rows)
     told = {name.casefold() for name in names.values()}
     is_one_told = not told.isdisjoint(map(str.casefold, set(heading) - set(own)))
-    return csv_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
+    return table_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
 
 
 def _notes(table: _Table, counted: str) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
     unused = {
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
-        for index in table.unused
+        for index in (table.unused if counted != "trial" else ())  # parameters of what was tried
     }
     # Beside several configurations, a column may compare the times of its line.
-    differ = [] if table.configs else [unused[index] for index in sorted(table.differ)]
+    differ = [unused[index] for index in sorted(table.differ) if index in unused and not table.configs]
     repeats = f", and count as {counted}s unless you write that into the shape or configuration"
     alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in _RUNS]
-    if "seed" not in table.columns and runs and counted != "seed":
+    if "seed" not in table.columns and runs and counted == "repeat":
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     yield from about_summaries(table.summaries)
@@ -206,21 +213,23 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
 
 
 def has_times(text: str) -> bool:
-    """Return whether a text begins with the heading of a table of timings."""
-    heading = first_line(text)
-    cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
-    if len(cells) == 1 and (cells[0] in FIELDS or not have_units(cells, tuple(PER_SECOND))):
-        return False
-    return bool(time_columns(cells)) or any(_is_wide(text, unit) for unit in ("", "ms"))
+    """Return whether a text begins with the heading of a table of timings; records of JSON need a unit."""
+    with contextlib.suppress(DatasetError):
+        _, heading = next(table_rows(text), (0, []))
+        if has_records(text):
+            times = [read_heading(heading[index], UNITS).unit for index in time_columns(heading)]
+            return any(times) or _has_numbers(text, "")
+        if len(heading) > 1 or (not {*heading} & {*FIELDS} and have_units(heading, tuple(PER_SECOND))):
+            return bool(time_columns(heading)) or any(_has_numbers(text, unit) for unit in ("", "ms"))
+    return False
 
 
-def _is_wide(text: str, unit: str) -> bool:
-    """Return whether a text begins with a heading of configurations, and a line with a number."""
+def _has_numbers(text: str, unit: str) -> bool:
+    """Return whether a text begins with the heading of a table, and a line with a number."""
     try:
-        (_, heading), (_, row) = itertools.islice(with_labels(csv_rows(text)), 2)
-        configs = _read_heading(heading, {}, unit).configs
-        numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
-        return len(numbers) > 0
+        (_, heading), (_, row) = itertools.islice(with_labels(table_rows(text), least=1), 2)
+        values = [row[index] for index in _read_heading(heading, {}, unit).units]
+        return len([to_number(value) for value in values if value.casefold() not in MISSING]) > 0
     except (ValueError, IndexError, AbtuneError):
         return False
 
@@ -249,9 +258,11 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
         others = [name for index, name in measured(row).items() if index not in columns.values()]
-        is_wide = first or "shape" in columns or have_units(others, UNITS)
+        is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)
+        if not times and len(others) == 1 and ("shape" in columns or first):
+            columns, times = {**first, **columns}, [row.index(others[0])]
         if len(times) != 1:
             raise DatasetError(
                 f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
@@ -279,7 +290,7 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
     bare = [configs[index] for index in configs if not read_heading(row[index], UNITS).unit]
     if bare and not unit:
         raise no_unit(bare, UNITS)
-    units = {index: _unit_of(row, {"time": index}, unit, UNITS) for index in configs}
+    units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
     kinds = {"s" if unit in PER_SECOND else about_work({unit}) for unit in units.values()}
     if len(kinds) > 1:
         raise DatasetError(
@@ -288,19 +299,20 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
     return _Table(names=row, columns=columns, units=units, configs=configs)
 
 
-def _unit_of(
-    row: Sequence[str], columns: Mapping[str, int], unit: str, known: Sequence[str] = tuple(PER_SECOND)
-) -> str:
+def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     """Return the unit from the column's name or the option; empty if a column has the units."""
     column = row[columns["time"]]
+    # Who names a column of means has one time of each.
+    heading = read_heading(_MEAN.sub("time", column), UNITS) if not unit_named(column) else None
+    known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
+    own = heading.unit if heading else unit_named(column)
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {column} holds times; give one of {', '.join(known)}")
-    own = read_heading(column, known).unit
     told = [f"the name {column}"] if own else []
     told += [f"--unit {unit}"] if unit not in {"", own} else []
     told += [f"the column {row[columns['unit']]}"] if "unit" in columns else []
     if not told:
-        raise InputError(f"nothing says in which unit {column} is; give --unit s, ms, us or ns")
+        raise InputError(f"nothing says in which unit {column} is; give --unit, one of {', '.join(known)}")
     if len(told) > 1:
         raise InputError(f"the unit is told twice, by {' and by '.join(told)}; keep one of them")
     return own or unit
@@ -358,14 +370,17 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
 
 def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
     cell, empty = target.cell, "if that run failed, leave the cell empty"
-    seconds = to_seconds(row[index], target.unit, f"column {table.names[index]}", empty)
+    where, times = f"column {table.names[index]}", [row[index]]
+    if row[index][:1] == "[":  # a list of repeats, as JSON and pandas write it
+        times = list(map(str.strip, row[index].strip("[]").split(",")))
+    seconds = [to_seconds(time, target.unit, where, empty) for time in times]
     if "repeat" in table.columns:
         repeat = row[table.columns["repeat"]]
         first = cell.numbered.setdefault((target.round, repeat), line)
         if first != line or not repeat:
             same = f"the same cell, round and repeat as in line {first}; keep one"
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
-    cell.rounds.setdefault(target.round, []).append(seconds)
+    cell.rounds.setdefault(target.round, []).extend(seconds)
     if table.unused:
         beside = [row[column] for column in table.unused]
         cell.beside = cell.beside or beside

@@ -32,7 +32,7 @@ _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    columns, each_a_seed = _columns(values["columns"]), values["seed-is"] == "timing"
+    columns, each_a_seed = read_columns(values["columns"]), values["seed-is"] == "timing"
     readings = {}
     for source, text in read_once(sources):
         with naming(source.path):
@@ -49,11 +49,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 
 def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
-    if text.lstrip()[0] in "{[":
-        reading = _read_json(text)
-    elif has_results(text):
-        reading = read_printed(text)
-    else:
+    reading = _read_json(text) if _is_of_runner(text) else read_printed(text) if has_results(text) else None
+    if reading is None:
         return read_csv(text, columns, unit, each_a_seed=each_a_seed)
     if unit or columns:
         raise InputError("--unit and --columns are for tables; this format has its own")
@@ -63,8 +60,8 @@ def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed:
     return reading
 
 
-def _read_json(text: str) -> Reading:
-    """Return the timings in the file of any of the three."""
+def _read_json(text: str) -> Reading | None:
+    """Return the timings in the file of any of the three; None if it is of none."""
     document = parse_json(text)
     notes: list[str] = []
     match document:
@@ -76,8 +73,7 @@ def _read_json(text: str) -> Reading:
         case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
             cells = _hyperfine(entries)
         case _:
-            known = "pytest-benchmark, Google Benchmark or hyperfine"
-            raise DatasetError(f"JSON, but not of {known}; write the timings as CSV")
+            return None
     with well_formed("an entry of the list of results is damaged"):
         named = tuple(named_cells(cells, text))
     return Reading(cells=named, notes=tuple(notes), each_a_process="results" in document)
@@ -186,13 +182,27 @@ def _computed(entries: _Entries) -> list[bool]:
     ]
 
 
+def _is_of_runner(text: str) -> bool:
+    runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
+    return text.lstrip()[:1] == "{" and (runner or _HYPERFINE.match(text) is not None)
+
+
 def _recognises(_: Path, text: str) -> bool:
-    if text.lstrip()[:1] in {"{", "["}:
-        runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
-        return runner or _HYPERFINE.match(text) is not None
-    return has_results(text) or has_times(text)
+    return _is_of_runner(text) or has_results(text) or has_times(text)
 
 
+# What says which column of a table holds what.
+OPTIONS = (
+    Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
+    Option(name="unit", choices=UNITS, help="Unit of the times or throughputs in a table."),
+    Option(
+        name="columns",
+        metavar="FIELD=NAME,...",
+        help=f"Columns by other names: config=build says that the column build has the configuration. "
+        f"FIELD is one of {', '.join(FIELDS)}. shape=A+B joins columns.",
+        repeated=True,
+    ),
+)
 TIMINGS = Importer(
     name="timings",
     kind="a dump of timings",
@@ -209,15 +219,7 @@ TIMINGS = Importer(
     read=_read,
     run_is="A file of timings",
     options=(
-        Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
-        Option(name="unit", choices=UNITS, help="Unit of the times or throughputs in a table."),
-        Option(
-            name="columns",
-            metavar="FIELD=NAME,...",
-            help=f"Columns by other names: config=build says that the column build has the configuration. "
-            f"FIELD is one of {', '.join(FIELDS)}. shape=A+B joins columns.",
-            repeated=True,
-        ),
+        *OPTIONS,
         Option(
             name="seed-is",
             choices=("file", "timing"),
@@ -235,7 +237,7 @@ TIMINGS = Importer(
 )
 
 
-def _columns(text: str) -> dict[str, str]:
+def read_columns(text: str) -> dict[str, str]:
     """Return the columns that entries FIELD=NAME, separated by commas, name."""
     columns: dict[str, str] = {}
     for entry in text.split(",") if text else []:
