@@ -129,11 +129,9 @@ def _command(importer: Importer) -> click.Command:
     from abtune.ingest.importers import Inputs
 
     # Where runs have to be named, files are refused with the command to type.
-    shown = "[FILES]..." if importer.inputs is Inputs.FILES else ""
-    inputs = [click.Argument(["files"], nargs=-1, metavar=shown), *_by_name(importer.run_is)]
-    if importer.inputs is Inputs.ONE_FILE:
-        # click calls back with the context, the parameter and the value; the value is to be a tuple.
-        inputs = [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
+    shown = "" if importer.inputs is Inputs.RUNS else "[FILES]..."
+    inputs: list[click.Parameter] = [click.Argument(["files"], nargs=-1, metavar=shown)]
+    inputs += _by_name(importer.run_is) if importer.inputs is not Inputs.TABLES else []
     examples = importer.examples.strip("\n")
     plural = "s" * (examples.count("\n") > 0)
     return click.Command(
@@ -186,7 +184,7 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
 
     files = given["files"]
     if files and importer.inputs is Inputs.RUNS:
-        command = import_command(Path(files[0]), run=True)
+        command = import_command(Path(files[0]), run=True, importer=importer.name if importer.like else "")
         raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
     pattern = given.get("pattern", "")
     if pattern and "{config}" not in pattern and importer.inputs is Inputs.RUNS:

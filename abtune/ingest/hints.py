@@ -24,9 +24,9 @@ from abtune.ingest.table_columns import (
     listed_columns,
     measured,
 )
-from abtune.ingest.tables import csv_rows, delimiter_of, first_line
-from abtune.ingest.texts import read_beginning
-from abtune.ingest.units import PER_SECOND, RATES, UNITS, has_unit, plainly
+from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
+from abtune.ingest.texts import read_beginning, read_text
+from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -46,7 +46,8 @@ _NEARLY = {
     "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
     '{"Time":': "if go test -bench wrote it, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
-    '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
+    '{"device_name":': "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms "
+    "--shape LABEL --out t.nc",
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
     "group,function,value,": "give the files of criterion beside it: */new/sample.json",
     '{"group_id":': "give the file sample.json of criterion beside it",
@@ -71,15 +72,23 @@ _WITHIN = {
     "time:[": "give the files that criterion wrote: target/criterion/*/new/sample.json",
     "benchmarknamesamplesiterations": "it has means and no single timings; run Catch2 several times, and "
     "write the means as CSV with columns shape, config, seed and time_ms",
-    "Timesarein": "it has medians and no single timings; write the times of each Measurement of PyTorch as "
-    "CSV with columns shape, config, seed and time_s",
+    "utils.common.Measurement": "it has medians and no single timings; write the times of each Measurement "
+    "of PyTorch as CSV with columns shape, config, seed and time_s",
     "ModeCntScore": "write JSON: -rf json -rff FILE",  # with columns of parameters before it
     **dict.fromkeys(
         ("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance"),
         "give the JSON of BenchmarkDotNet that JsonExporter.Full writes",
     ),
-    "|GPUTime|": "write JSON: --json FILE",
+    **dict.fromkeys(("|GPUTime|", ",GPUTime(sec),"), "write JSON: --json FILE"),
     '"commit_hash":': "if it is a result of an older asv: asv update",
+    "Outputtemplate:perf,": "write a table, with times in ms: "
+    "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //' > NAME.csv",
+    "ServingBenchmarkResult": "write JSON: --save-result of vLLM, or --output-file of SGLang",
+    "|t/s|": "write JSON: llama-bench -o json; its times are in samples_ns",
+    "|err%|total|": "write JSON by its template; then --columns shape=name,time='median(elapsed)' --unit s",
+    "JobIDJobName": "write seconds and commas: sacct -P --delimiter=, --format=JobName,ElapsedRaw",
+    "opentuner.search": "write the trials in its opentuner.db as CSV; abtune import trials reads that",
+    **dict.fromkeys(("user0m", "pagefaults"), "time commands by hyperfine --export-json FILE COMMAND"),
     "Current/Best:": "give the file of records that AutoTVM wrote: log_to_file",
     **dict.fromkeys(("MLPerfResultsSummary", "Performancecounterstatsfor"), _SUMS_UP),
 }
@@ -87,6 +96,13 @@ _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
+# Names of columns that hold times.
+_CLOCK = re.compile(
+    r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent))"
+    r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
+    r"samples_[mun]?s)",
+    re.IGNORECASE,
+)
 # A column that numbers runs or repeats and says nothing about what was timed.
 _NUMBERS_RUNS = re.compile("runs?|reps?|repetitions?|trials?|iterations?|iter|sample|attempt", re.IGNORECASE)
 
@@ -97,16 +113,16 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
         return _hint_of_folder(path, is_known)
     text = read_beginning(path)
     compact = "".join(text.split())
-    for beginning, remedy in _NEARLY.items():
-        if text.startswith(beginning) or compact.startswith(beginning):
-            return remedy
-    for marker, remedy in _WITHIN.items():
-        if marker in compact:
-            return remedy
+    begun = (_NEARLY[start] for start in _NEARLY if text.startswith(start) or compact.startswith(start))
+    within = (_WITHIN[marker] for marker in _WITHIN if marker in compact)
+    if remedy := next(itertools.chain(begun, within), ""):
+        return remedy
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
-    if text.lstrip()[:1] in {"", "{", "["}:
-        return "" if text.strip() else "it is empty"
+    if not text.strip():
+        return "it is empty"
+    if has_records(text):
+        return _hint_of_csv(path, text if len(text) < 2**20 else read_text(path), [])
     return _hint_of_table(path, text)
 
 
@@ -124,7 +140,9 @@ def _hint_of_table(path: Path, text: str) -> str:
     """Return what to do with a file that may be a table."""
     heading = first_line(text).strip()
     words = heading.split()
-    if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
+    lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
+    is_even = len({*map(len, lines)}) == 1 < len(lines) or words[0].casefold() in SHAPES
+    if len(words) > 2 and is_even and not set(heading) & set(",;\t|"):
         commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
@@ -132,8 +150,21 @@ def _hint_of_table(path: Path, text: str) -> str:
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     is_prose = any(len(cell.split()) > 6 for cell in columns)
     if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
-        return ""
+        line = _heading_below(text)
+        return (
+            f"its table begins in line {line}: tail -n +{line} {shell_path(path)} > NAME.csv" if line else ""
+        )
     return _hint_of_csv(path, text, columns)
+
+
+def _heading_below(text: str) -> str:
+    """Return the line of the first heading that has a line of as many cells with a number below it."""
+    for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
+        names, values = (line.split(delimiter_of(above)) for line in (above, below))
+        numbers = [sum(bool(_NUMBER.fullmatch(cell.strip())) for cell in cells) for cells in (names, values)]
+        if len(names) == len(values) > 2 and not numbers[0] and numbers[1]:
+            return str(number)
+    return ""
 
 
 def _hint_of_markdown(text: str) -> str:
@@ -173,7 +204,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     row: list[str] = []
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
-            (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
+            (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
         if row and len(row) != len(columns):
             return ""
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
@@ -186,40 +217,40 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
     if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
         return "a line holds one timing; put columns of several seeds below each other, with a column seed"
-    is_summary, with_unit = any(map(_STATISTIC.fullmatch, columns)), list(filter(has_unit, row[1:]))
+    clocks = [name for name in columns if _CLOCK.fullmatch(name)]
+    is_summary = not clocks and any(map(_STATISTIC.fullmatch, columns))
+    with_unit = list(filter(has_unit, row[1:]))
     if is_summary or with_unit:
         return _SUMS_UP if is_summary else f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     times = tuple(PER_SECOND)
     named = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in named if have_units([name], times)]
-    if hint := _about_others(columns, "shape") or (
-        ONLY_QUOTIENTS if len(measured(columns)) < len(columns) else ""
-    ):
+    is_lone = len(measured(columns)) < len(columns) and not clocks
+    if hint := _about_others(columns, "shape") or (ONLY_QUOTIENTS if is_lone else ""):
         return hint
-    if len(timed) < 2 and (
-        rates := [name for name in named if "/s" in name or have_units([name], tuple(RATES))]
-    ):
-        sides = "give both sides columns in ms, GFLOPS or GB/s, such as | Shape | old (ms) | new (ms) |"
-        return f"{shortened(rates[0])} is no time; {sides}"
-    is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
+    is_wide = len(columns) > 2 and not clocks and "config" not in map(str.casefold, columns)
     if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         return _hint_of_wide(path, columns, timed=bool(timed))
-    return _hint_of_long(path, columns)
+    return _hint_of_long(path, columns, clocks)
 
 
-def _hint_of_long(path: Path, columns: Sequence[str]) -> str:
-    """Return what to do with a table that may have a line for each timing."""
+def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> str:
+    """Return what to do with a table that may have a line for each timing; ``clocks`` may hold times."""
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}"
-    if len(columns) < 3:
+    if len(columns) < 3 and not clocks:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
-    columns_and_unit = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
-    command = import_command(path, importer="timings", options=columns_and_unit)
-    advice = (
-        f"if it has a line for each timing: {command}, where ms may be s, us or ns, and each NAME is one of"
+    time = clocks[0] if len(clocks) == 1 else "NAME"
+    fields = shlex.quote(f"time={time}") if time != "NAME" else "time=NAME"
+    unit = "" if have_units(clocks[:1], UNITS) and time != "NAME" else " --unit ms"
+    command = import_command(
+        path, importer="timings", options=f"--columns shape=NAME,config=NAME,{fields}{unit}"
     )
-    further = "if one numbers separate runs, add seed=NAME; if others are sizes, shape=NAME+NAME"
-    return f"{advice} {listed_columns(columns)}; {further}"
+    return (
+        f"if it has a line for each timing: {command}, where ms may be s, us, ns, gflops or gb/s, and each "
+        f"NAME is one of {listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others "
+        "are sizes, shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
+    )
 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:

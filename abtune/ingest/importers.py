@@ -42,6 +42,7 @@ IMPORTERS: Mapping[str, str] = {
     "jmh": "abtune.ingest.timings.benchmark_tools:JMH",
     "benchmark-dotnet": "abtune.ingest.timings.benchmark_tools:BENCHMARK_DOTNET",
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
+    "trials": "abtune.ingest.searches.trial_tables:TRIALS",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
 # How names of benchmarks end in parameters, or in go test in the number of cores.
@@ -104,7 +105,7 @@ def recognise(sources: Sequence[Source]) -> Importer:
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
-    tables = tuple(importer for importer in able if importer.inputs is Inputs.ONE_FILE)
+    tables = tuple(importer for importer in able if importer.inputs is Inputs.TABLES)
     if len(sources) == 1:  # taken for a table of all
         able = tables or able
     else:  # timings, each of one seed
@@ -121,12 +122,9 @@ def _listed(importers: Sequence[Importer]) -> str:
 
 def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
     """Return what an importer makes of the sources."""
-    if importer.inputs is Inputs.ONE_FILE and len(sources) != 1:
-        given = f"{len(sources)} are given; import each by itself"
-        raise InputError(f"{importer.name} reads one file, and {given}")
     for source in sources:
         readers = _readers(source.path)
-        if readers and importer not in readers:
+        if readers and importer not in readers and importer.like != readers[0].name:
             own, other = importer.kind, readers[0]
             raise DatasetError(f"{source.path}: is not {own} but {other.kind}: abtune import {other.name}")
     imported = importer.read(sources, values)
@@ -222,7 +220,7 @@ def _check_readable(path: Path) -> None:
 class Inputs(Enum):
     """How an importer's sources are given on the command line."""
 
-    ONE_FILE = "FILE"  # one file, which tells everything
+    TABLES = "FILE"  # files that tell everything
     RUNS = "--run"  # --run NAME=PATH or --pattern: a source cannot tell its configuration
     FILES = "FILES"  # files, --run or --pattern
 
@@ -264,6 +262,7 @@ class Importer:
     # AbtuneError with one line that names the file
     read: Callable[[Sequence[Source], Values], Imported]
     inputs: Inputs = Inputs.FILES  # how its sources are given
+    like: str = ""  # the importer that recognises its files, too, if content alone does not tell them apart
     run_is: str = "A file"  # what the PATH of ``--run NAME=PATH`` is
     options: tuple[Option, ...] = ()  # those that it has beside the common ones
     examples: str = ""  # command lines, one per line

@@ -26,6 +26,6 @@ TOY = Importer(
     summary="Read toys.",
     recognises=lambda path, text: text.startswith("toy "),
     read=read,
-    inputs=Inputs.ONE_FILE,
+    inputs=Inputs.TABLES,
     options=(Option(name="mood", choices=("happy", "sad"), default="happy", help="How they feel."),),
 )

@@ -36,11 +36,25 @@ DOT_NET = """{"HostEnvironmentInfo": {}, "Benchmarks": [{"FullName": "a", "Stati
 "Measurements": [{"IterationMode": "Workload", "IterationStage": "Result", "LaunchIndex": 1, "Operations": 2,
 "Nanoseconds": 9}]}]}"""
 # Importer, its file, the files that have to be beside it, and what the user tells.
+JSON = """[{"shape": "x", "config": "a", "time_ms": [1.5, 2]}, {"shape": "x", "config": "b", "time_ms": 3},
+ {"shape": "y", "config": "a", "time_ms": null}, {"shape": "y", "config": "b", "time_ms": 5, "o": {"n": 1}}
+]"""
+COMPARE = """[--- sum ---]
+        |  old  |  new
+1 threads: --------
+    x   |  1.5 (+-0.1)  |  2
+    y   |  3    |
+
+Times are in milliseconds (ms).
+"""
 CASES: dict[str, tuple[str, Path | str, str, dict[str, str]]] = {
     "table": ("published", TABLE, "", {"unit": "gflops"}),
     "wide": ("published", WIDE, "", {}),
     "wide, with seeds": ("timings", SEEDS, "", {}),
     "csv": ("timings", SAMPLES / "times.csv", "", {}),
+    "json": ("timings", JSON, "", {}),
+    "compare": ("published", COMPARE, "", {}),
+    "trials": ("trials", JSON.replace("config", "tile"), "a", {}),
     "google": ("timings", SAMPLES / "google-1.json", "a", {}),
     "hyperfine": ("timings", SAMPLES / "hyperfine-1.json", "", {"shape": "s", "seed-is": "timing"}),
     "pytest": ("timings", SAMPLES / "pytest-1.json", "a", {}),

@@ -13,6 +13,7 @@ import pytest
 import xarray as xr
 from import_samples import SAMPLES, TUNED
 
+from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import (
     IMPORTERS,
@@ -94,8 +95,24 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "if old_ms and new_ms are configurations, take out dtype, or write it into the first column",
         ),
         (
-            "shape,config,seed,wall_time_ms\nx,a,0,1\n",
-            "line for each timing: abtune import timings file.txt --columns shape=NAME,config=NAME,time=NAME",
+            "case,config,host,wall_time_ms\nx,a,h,1\n",
+            "timings file.txt --columns shape=NAME,config=NAME,time=wall_time_ms --out file.nc",
+        ),
+        (
+            "dev,speedup,abs_latency,compilation_latency\nx,2,1,9\n",
+            "--columns shape=NAME,config=NAME,time=abs_latency --unit ms --out file.nc",
+        ),
+        ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit ms --out file.nc"),
+        ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
+        ("JobID JobName Elapsed\n1 a 00:00:01\n", "sacct -P --delimiter=, --format=JobName,ElapsedRaw"),
+        (
+            "Output template: perf,%name%,%-time%\nperf,a,1\n",
+            "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //' > NAME.csv",
+        ),
+        ("a  1  2\nb  3  4\n", "if blanks separate its columns: sed 's/  */,/g' file.txt > file-commas.csv"),
+        (
+            "[Task] x\n",
+            "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
         (
             ",N,Triton,Torch\n0,256,4.1,4.2\n",
@@ -103,11 +120,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             '{"results": [{"times": {}}]}',
-            "if it is something else, write its timings as CSV with columns shape, config, seed and time_ms",
+            "JSON without records: objects of names and values; write it as CSV",
         ),
         (
             '[{"bench": "x"}]\n',
-            "abtune import lists what it reads; if it is something else, write its timings as",
+            "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)",
         ),
         (" \n", "no importer knows this content; it is empty"),
         (
@@ -118,7 +135,6 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "a,old,0,1.5\na,new,0,1.4\n",
             "its first line holds values; write above it names of",
         ),
-        ("shape,config,seed,gflops\nx,a,0,9\n", "it has no column of times; write its timings as CSV with"),
         ("shape,config,time (min)\nx,a,9\n", "it has no column of times; write its timings as CSV with"),
         ("old,new\n1,2\n", "columns of times need names such as shape,config,time_ms or shape,old (ms),new"),
         (
@@ -168,7 +184,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (lzma.compress(b"{}"), "unxz -k"),
         (bz2.compress(b"{}"), "bunzip2 -k"),
         (bytes.fromhex("28b52ffd0402 1100 007b7d"), "unzstd"),
-        (b'{\n"device_name": "A100",\n"cache": {', "if it is a cache of Kernel Tuner, write T4"),
+        (b'{\n"device_name": "A100",\n"cache": {', "if it is a cache of Kernel Tuner: abtune import trials"),
         (b"name,min,max,mean,stddev,median\nt,1,2,1.5,0,1\n", "pytest --benchmark-json FILE"),
         (b"group,function,value,sample_time_nanos,iteration_count\ng,f,1,9,9\n", "new/sample.json"),
         (b"name old time/op new time/op delta\nF-8 1us 2us 50%\n", "give the outputs of go test -bench"),
@@ -192,10 +208,6 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "it has statistics and no single timings; write its",
         ),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
-        (
-            b"M,N,K,new (TFLOPS)\n512,512,512,140\n",
-            r"new \(TFLOPS\) is no time; give both sides columns in ms",
-        ),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
@@ -287,6 +299,7 @@ def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: st
     values = {option.name: option.default for option in importer_named(chosen).options}
     if chosen == name:
         assert recognise(sources(path)).name == name
+    if name in {chosen, importer_named(chosen).like}:
         return
     with pytest.raises(DatasetError) as raised:
         run_importer(importer_named(chosen), sources(path), values)
@@ -304,12 +317,18 @@ def test_what_nobody_knows_for_certain_is_read(tmp_path: Path) -> None:
     assert run_importer(importer_named("timings"), sources(path), values).dataset["latency"].item() == 1e-3
 
 
-def test_one_file_is_one_file(tmp_path: Path) -> None:
-    """A glob may stand for several files, which are no one table."""
-    for name in ("1.md", "2.md"):
-        (tmp_path / name).write_text(f"|Shape|a (s)|b (s)|\n|-|-|-|\n|{name}|1|2|\n", encoding="utf-8")
-    with pytest.raises(InputError, match="published reads one file, and 2 are given; import each by itself"):
-        run_importer(importer_named("published"), find_files([f"{tmp_path}/*.md"], []), {"unit": ""})
+def test_several_published_tables_are_seeds(tmp_path: Path) -> None:
+    """Each file is one; what only some files have is missing elsewhere."""
+    for name, rows in (("1.md", "|x|1|2|\n"), ("2.md", "|x|3|4|\n|y|5|6|\n")):
+        (tmp_path / name).write_text(f"|Shape|a (s)|b (s)|\n|-|-|-|\n{rows}", encoding="utf-8")
+    tables = find_files([f"{tmp_path}/*.md"], [])
+    assert recognise(tables).name == "published"
+    imported = run_importer(importer_named("published"), tables, {"unit": ""})
+    latency = imported.dataset["latency"].sel(round=0, repeat=0)
+    assert latency.sel(shape="x").values.tolist() == [[1, 3], [2, 4]]
+    assert latency.sel(shape="y", seed=1).values.tolist() == [5, 6]
+    assert imported.dataset["run_status"].sel(shape="y", seed=0).values.tolist() == [RunStatus.MISSING] * 2
+    assert imported.notes[0].startswith("each file is one seed: 2 seeds")
 
 
 def test_importers_describe_themselves() -> None:
