@@ -82,7 +82,7 @@ _WITHIN = {
     **dict.fromkeys(("|GPUTime|", ",GPUTime(sec),"), "write JSON: --json FILE"),
     '"commit_hash":': "if it is a result of an older asv: asv update",
     "Outputtemplate:perf,": "write a table, with times in ms: "
-    "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //' > NAME.csv",
+    "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //; 1s/%//g' > NAME.csv",
     "ServingBenchmarkResult": "write JSON: --save-result of vLLM, or --output-file of SGLang",
     "|t/s|": "write JSON: llama-bench -o json; its times are in samples_ns",
     "|err%|total|": "write JSON by its template; then --columns shape=name,time='median(elapsed)' --unit s",

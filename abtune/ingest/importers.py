@@ -47,6 +47,8 @@ IMPORTERS: Mapping[str, str] = {
 }
 # How names of benchmarks end in parameters, or in go test in the number of cores.
 _PARAMETERS = re.compile(r"(-\d+|\(.*\)|\[.*\])$")
+# Times of one kernel do not differ as much as milliseconds and microseconds do.
+_SCALES = 300
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
 # A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
@@ -133,7 +135,7 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     order = configs if any(source.config for source in sources) else baseline_first(configs)
     if order != list(configs):
         dataset = dataset.sel(config=order)
-    notes = (*imported.notes, *_about_lacking(dataset), *about_names(order))
+    notes = (*imported.notes, *_about_lacking(dataset), *_about_scales(dataset), *about_names(order))
     return Imported(dataset=dataset, notes=notes)
 
 
@@ -157,6 +159,18 @@ def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
             note += f"; {listed(alike[:2])} are two shapes: run both sides with the same parameters{of_go}"
             break
     yield note
+
+
+def _about_scales(dataset: xr.Dataset) -> Iterator[str]:
+    """Yield which times of one shape and configuration differ as those in two units do."""
+    latency = dataset["latency"].stack(timing=("seed", "round", "repeat"))
+    wide = (latency.max("timing") > _SCALES * latency.min("timing")).transpose("config", "shape")
+    for config, apart in zip(labels_of(dataset, "config"), wide.values, strict=True):
+        if shapes := [
+            label for label, is_wide in zip(labels_of(dataset, "shape"), apart, strict=True) if is_wide
+        ]:
+            what = f"times of {config} differ more than {_SCALES}-fold within {some_of(shapes)}"
+            yield f"{what}; check whether some are in another unit or of a warm-up"
 
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:

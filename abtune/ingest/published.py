@@ -39,7 +39,7 @@ from abtune.ingest.table_columns import (
     no_unit,
     time_columns,
 )
-from abtune.ingest.tables import table_rows
+from abtune.ingest.tables import CUT, table_rows
 from abtune.ingest.texts import naming
 from abtune.ingest.units import (
     FLOPS,
@@ -78,7 +78,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
             attrs = {"sources": json.dumps([recorded_path(source.path)])}
             dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=own)
         datasets[str(source.path)] = dataset.assign_coords(seed=[len(datasets)])
-        own = [*_left_out(text), *own]
+        last = text[text.rfind("\n") + 1 :].strip()
+        own = [*_left_out(text), *own, *[CUT] * (last[-1:] not in "|]}" and ("|" in last or _is_csv(text)))]
         notes += own if len(sources) == 1 else [f"{source.path}: {note}" for note in own]
     if len(datasets) == 1:
         return Imported(dataset=dataset, notes=tuple(notes))

@@ -7,7 +7,7 @@ import functools
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from abtune.errors import DatasetError
@@ -18,6 +18,8 @@ from abtune.text import listed
 _ABOVE = ("#", "sep=", "SEP=")
 
 
+# What to say of a table whose last line has no end.
+CUT = "its last line does not end; if the file was cut, take it out"
 _RECORDS = re.compile(r"\s*(\{|\[\s*\{)")
 
 
@@ -49,7 +51,11 @@ def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError 
     records: list[tuple[int, dict[str, str]]] = []
     try:
         for line, document in json_documents(text):
-            lists = _lists(document, list) or _lists(document, dict)
+            values = document.items() if isinstance(document, dict) else ()
+            lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
+            lists = lists or _of_objects(
+                {name: [*value.values()] for name, value in values if isinstance(value, dict)}
+            )
             if len(lists) > 1:
                 raise DatasetError(f"line {line}: has records in {listed(lists)}; keep one of them")
             entries = next(iter(lists.values()), [document])
@@ -59,17 +65,9 @@ def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError 
     return records, None
 
 
-def _lists(document: Any, kind: type) -> dict[str, Sequence[Any]]:
-    """Return the values of a document that are lists, or objects, of nothing but objects."""
-    values = document.items() if isinstance(document, dict) else ()
-    lists = {
-        name: [*value.values()] if kind is dict else value
-        for name, value in values
-        if isinstance(value, kind)
-    }
-    return {
-        name: some for name, some in lists.items() if some and all(isinstance(entry, dict) for entry in some)
-    }
+def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the lists that hold objects alone."""
+    return {name: some for name, some in lists.items() if some and all(isinstance(one, dict) for one in some)}
 
 
 def _flat(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -107,7 +107,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("JobID JobName Elapsed\n1 a 00:00:01\n", "sacct -P --delimiter=, --format=JobName,ElapsedRaw"),
         (
             "Output template: perf,%name%,%-time%\nperf,a,1\n",
-            "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //' > NAME.csv",
+            "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //; 1s/%//g' > NAME.csv",
         ),
         ("a  1  2\nb  3  4\n", "if blanks separate its columns: sed 's/  */,/g' file.txt > file-commas.csv"),
         (
@@ -329,6 +329,20 @@ def test_several_published_tables_are_seeds(tmp_path: Path) -> None:
     assert latency.sel(shape="y", seed=1).values.tolist() == [5, 6]
     assert imported.dataset["run_status"].sel(shape="y", seed=0).values.tolist() == [RunStatus.MISSING] * 2
     assert imported.notes[0].startswith("each file is one seed: 2 seeds")
+
+
+def test_times_that_look_like_two_units_are_said(tmp_path: Path) -> None:
+    """A millisecond among microseconds is no noise."""
+    (tmp_path / "t.csv").write_text("shape,config,seed,time_us\nx,a,0,1.5\nx,a,1,1500\nx,b,0,1\ny,a,0,1\n")
+    imported = run_importer(
+        importer_named("timings"),
+        sources(tmp_path / "t.csv"),
+        {"shape": "", "unit": "", "columns": "", "seed-is": "file"},
+    )
+    assert [note for note in imported.notes if "-fold" in note] == [
+        "times of a differ more than 300-fold within x; check whether some are in another unit or of a "
+        "warm-up"
+    ]
 
 
 def test_importers_describe_themselves() -> None:

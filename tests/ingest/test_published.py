@@ -34,6 +34,28 @@ def published_rows() -> list[list[str]]:
     return [line.strip("| ").split(" | ") for line in lines if line.startswith(("| N=", "| M="))]
 
 
+MARKDOWN = "|Shape|old (s)|new (s)|\n|-|-|-|\n|x|1|2."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_cut"),
+    [
+        *(
+            (MARKDOWN, True),
+            (f"{MARKDOWN}5|", False),
+            (f"{MARKDOWN}5|\n", False),
+            (f"{MARKDOWN}5|\nend", False),
+        ),
+        *(("shape,old (s),new (s)\nx,1,2.", True), ("shape,old (s),new (s)\nx,1,2.5\n", False)),
+    ],
+)
+def test_a_last_line_that_does_not_end_is_said(tmp_path: Path, text: str, *, is_cut: bool) -> None:
+    """Its last number may lack digits; a closing bar or the end of the line shows that it does not."""
+    (tmp_path / "t").write_text(text, encoding="utf-8")
+    notes = PUBLISHED.read([Source(path=tmp_path / "t")], {"unit": ""}).notes
+    assert any("its last line does not end" in note for note in notes) == is_cut
+
+
 def table(*rows: str, heading: str = "|Shape|a|b|boost|") -> str:
     return "\n".join(["Workload: GEMM NN", "", heading, "|-|-|-|-|", *rows])
 

@@ -29,7 +29,7 @@ from abtune.ingest.table_columns import (
     sizes,
     time_columns,
 )
-from abtune.ingest.tables import has_records, table_rows
+from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import (
     LONGEST_CELL,
@@ -161,7 +161,7 @@ def read_csv(
         for (shape, config, seed), cell in table.cells.items()
     )
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
-    cut = ["its last line does not end; if the file was cut, take it out"] * (text[-1] not in "\n]}")
+    cut = [CUT] * (text[-1] not in "\n]}")
     return Reading(
         cells=tuple(cells),
         each_a_process=each_a_process,
