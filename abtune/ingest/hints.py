@@ -100,7 +100,7 @@ _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*
 _CLOCK = re.compile(
     r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent))"
     r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
-    r"samples_[mun]?s)",
+    r"(samples_)?[mun]?s)",
     re.IGNORECASE,
 )
 # A column that numbers runs or repeats and says nothing about what was timed.
@@ -161,8 +161,8 @@ def _heading_below(text: str) -> str:
     """Return the line of the first heading that has a line of as many cells with a number below it."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
         names, values = (line.split(delimiter_of(above)) for line in (above, below))
-        numbers = [sum(bool(_NUMBER.fullmatch(cell.strip())) for cell in cells) for cells in (names, values)]
-        if len(names) == len(values) > 2 and not numbers[0] and numbers[1]:
+        is_table = len(names) == len(values) > 2 and any(_CLOCK.fullmatch(cell.strip()) for cell in names)
+        if is_table and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
             return str(number)
     return ""
 
@@ -205,7 +205,9 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
-        if row and len(row) != len(columns):
+        if len(row or columns) != len(columns) or (
+            has_records(text) and not any(map(_CLOCK.fullmatch, columns))
+        ):
             return ""
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:

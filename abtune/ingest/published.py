@@ -55,6 +55,7 @@ from abtune.ingest.units import (
     plainly,
     read_heading,
     read_number,
+    rounding_of,
     spelled,
 )
 from abtune.shapes import Shape, parse_shape, shape_values
@@ -361,7 +362,8 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
         _read_latency(cells[index], heading.unit, shape) for index, heading in columns.headings.items()
     )
     if columns.boost is not None:
-        by_name = dict(zip(columns.configs, latency, strict=True))
+        rounding = (rounding_of(cells[index]) for index in columns.headings)
+        by_name = dict(zip(columns.configs, zip(latency, rounding, strict=True), strict=True))
         in_order = [by_name[name] for name in baseline_first(columns.configs)]
         _check_boost(cells[columns.boost], in_order, columns.over)
     return shape, latency
@@ -403,24 +405,26 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     return work / (number * RATES[unit])
 
 
-def _check_boost(cell: str, latency: Sequence[float], over: set[str]) -> None:
+def _check_boost(cell: str, latency: Sequence[tuple[float, float]], over: set[str]) -> None:
     """Check a printed boost or quotient against its row; any two columns may give its printed digits.
 
-    ``over`` keeps what all boosts of a table can be over.
+    ``latency`` has the seconds and the relative rounding of each column, because boosts are computed before
+    times are rounded. ``over`` keeps what all boosts of a table can be over.
     """
-    if cell.casefold() in MISSING or any(map(math.isnan, latency)):
+    if cell.casefold() in MISSING or any(math.isnan(seconds) for seconds, _ in latency):
         return
-    ratios = [old / new for old, new in itertools.combinations(latency, 2)]
-    values = {"baseline": [100 * (ratio - 1) for ratio in ratios], "other": []}
+    pairs = [(old / new, a + b) for (old, a), (new, b) in itertools.combinations(latency, 2)]
+    ratios = [ratio for ratio, _ in pairs]
+    values = {"baseline": [(100 * (ratio - 1), 100 * ratio * slack) for ratio, slack in pairs], "other": []}
     if not cell.endswith("%"):
-        values["baseline"] += ratios
-        values["other"] += [1 / ratio for ratio in ratios]
+        values["baseline"] += [(ratio, ratio * slack) for ratio, slack in pairs]
+        values["other"] += [(1 / ratio, slack / ratio) for ratio, slack in pairs]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     # Only for its error: fits() would raise one without the cell.
     read_number(printed, "; write the number alone, such as 1.25x, or take the column out")
-    fitting = {side for side in over if any(fits(printed, value) for value in values[side])}
+    fitting = {side for side in over if any(fits(printed, *value) for value in values[side])}
     if not fitting:
-        computed = f"{values['baseline'][0]:.6g}% or {ratios[0]:.6g}x"
+        computed = f"{100 * (ratios[0] - 1):.6g}% or {ratios[0]:.6g}x"
         if over == {"other"}:
             computed = f"{1 / ratios[0]:.6g}x, over the same side as above"
         differ = f"the boost is printed as {shortened(cell)}, but the row gives {computed}"

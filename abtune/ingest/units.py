@@ -192,9 +192,15 @@ def all_seconds(values: Any, unit: str, where: str) -> tuple[float, ...]:
     return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
 
 
-def fits(printed: str, value: float) -> bool:
-    """Return whether a number is printed as a value rounded to the printed digits."""
-    stated, exponent = to_number(printed), Decimal(printed.strip()).as_tuple().exponent
+def fits(printed: str, value: float, slack: float = 0.0) -> bool:
+    """Return whether a number is printed as a value, known to ``slack``, rounded to the printed digits."""
     # Half a unit of the last printed digit. The cap keeps the power a float, whatever exponent is printed.
+    exponent = Decimal(printed.strip()).as_tuple().exponent
     half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    return abs(stated - value) <= half + 1e-12 * (100 + abs(value))  # NaN is not
+    return abs(to_number(printed) - value) <= half + slack + 1e-12 * (100 + abs(value))  # NaN is not
+
+
+def rounding_of(cell: str) -> float:
+    """Return how much of a printed number its rounding may be; a number without a point counts as exact."""
+    digits = re.match(r"[0-9]+\.([0-9]*)", cell)
+    return 0.5 * 10.0 ** -len(digits[1]) / (float(digits[0]) or 1.0) if digits else 0.0

@@ -124,7 +124,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             '[{"bench": "x"}]\n',
-            "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)",
+            "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
         (" \n", "no importer knows this content; it is empty"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 import re
@@ -522,3 +523,17 @@ def test_the_first_column_may_have_an_ordinary_name(tmp_path: Path, name: str) -
     path = tmp_path / "t.md"
     path.write_text(f"| {name} | eager (ms) | compiled (ms) |\n|-|-|-|\n| bert | 2 | 1 |\n", encoding="utf-8")
     assert PUBLISHED.read([Source(path=path)], {"unit": ""}).dataset["shape"].values.tolist() == ["bert"]
+
+
+@pytest.mark.parametrize(
+    ("times", "boost", "is_said"),
+    [
+        *(("1.2|1.1", "1.13x", False), ("1.2|1.1", "13%", False), ("5.848|6.471", "1.107", False)),
+        *(("1.2|1.1", "1.25x", True), ("1.20|1.10", "1.13x", True), ("12|11", "1.13x", True)),
+    ],
+)
+def test_boosts_may_be_of_times_before_rounding(times: str, boost: str, *, is_said: bool) -> None:
+    """People print times in few digits and compute boosts from all; a whole number counts as exact."""
+    text = f"|Shape|old (ms)|new (ms)|speedup|\n|-|-|-|-|\n|x|{times}|{boost}|\n"
+    with pytest.raises(DatasetError, match="printed as") if is_said else contextlib.nullcontext():
+        assert parse_published(text).sizes["shape"] == 1
