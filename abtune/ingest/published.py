@@ -414,19 +414,20 @@ def _check_boost(cell: str, latency: Sequence[tuple[float, float]], over: set[st
     if cell.casefold() in MISSING or any(math.isnan(seconds) for seconds, _ in latency):
         return
     pairs = [(old / new, a + b) for (old, a), (new, b) in itertools.combinations(latency, 2)]
-    ratios = [ratio for ratio, _ in pairs]
-    values = {"baseline": [(100 * (ratio - 1), 100 * ratio * slack) for ratio, slack in pairs], "other": []}
-    if not cell.endswith("%"):
-        values["baseline"] += [(ratio, ratio * slack) for ratio, slack in pairs]
-        values["other"] += [(1 / ratio, slack / ratio) for ratio, slack in pairs]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
+    values: dict[str, list[tuple[float, float]]] = {"baseline": [], "other": []}
+    for ratio, slack in pairs:
+        values["baseline"] += [(100 * (ratio - 1), 100 * ratio * slack)] * (cell[-1:] not in "xX\u00d7")
+        values["baseline"] += [(ratio, ratio * slack)] * (cell[-1:] != "%")
+        values["other"] += [(1 / ratio, slack / ratio)] * (cell[-1:] != "%")
     # Only for its error: fits() would raise one without the cell.
     read_number(printed, "; write the number alone, such as 1.25x, or take the column out")
     fitting = {side for side in over if any(fits(printed, *value) for value in values[side])}
     if not fitting:
-        computed = f"{100 * (ratios[0] - 1):.6g}% or {ratios[0]:.6g}x"
+        ratio = pairs[0][0]
+        computed = f"{100 * (ratio - 1):.6g}% or {ratio:.6g}x"
         if over == {"other"}:
-            computed = f"{1 / ratios[0]:.6g}x, over the same side as above"
+            computed = f"{1 / ratio:.6g}x, over the same side as above"
         differ = f"the boost is printed as {shortened(cell)}, but the row gives {computed}"
         raise DatasetError(f"{differ}; take the column out if it is something else, such as a saving of time")
     over &= fitting
