@@ -135,6 +135,13 @@ def test_each_fork_of_jmh_is_a_seed(tmp_path: Path) -> None:
     assert imported.notes[1].endswith("throughputs are read as the time of an operation")
 
 
+def test_long_units_of_jmh_are_read(tmp_path: Path) -> None:
+    """It counts in minutes, hours and days, too."""
+    for number, (unit, score) in enumerate((("ops/min", 30), ("hr/op", 2))):
+        (tmp_path / f"{number}.json").write_text(jmh(scoreUnit=unit, rawData=[[score]]), encoding="utf-8")
+    assert read("jmh", f"a={tmp_path}/*.json").dataset["latency"].values.ravel().tolist() == [2, 7200]
+
+
 @pytest.mark.parametrize(
     ("new", "said"),
     [
@@ -421,7 +428,7 @@ TIMED = {"name": "s", "summaries": [MEAN], "is_skipped": False}  # a state
         ),
         ("cargo-bench", "test a ... bench: 9 ns/iter\ntest a ... bench: 8 ns/iter\n", "already in line 1"),
         ("jmh", '[{"primaryMetric": {}}]', "JSON, but not of JMH: .*; there is no 'benchmark'"),
-        ("jmh", jmh(scoreUnit="min/op"), r"\[0\]: a is in min/op; run JMH with -tu ns"),
+        ("jmh", jmh(scoreUnit="B/op"), r"\[0\]: a is in B/op; run JMH with -tu ns"),
         ("jmh", jmh(scoreUnit="ns/op"), r"\[0\]: a has a histogram, no single times; run JMH with -bm avgt"),
         ("jmh", jmh(scoreUnit="ops/s", rawData=[[0.0]]), r"\[0\]\[0\]: a time must be positive, not 0.0"),
         (

@@ -37,6 +37,7 @@ _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 # What changes the meaning of a score: with more threads, a throughput is of all of them.
 _JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
+_JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
@@ -157,6 +158,7 @@ def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
             params = ", ".join(f"{param}={value}" for param, value in entry.get("params", {}).items())
             name, unit = entry["benchmark"] + f"({params})" * bool(params), metric["scoreUnit"]
             is_rate, unit = unit.startswith("ops/"), unit.removeprefix("ops/").removesuffix("/op")
+            unit, seconds = ("s", _JMH_LONG[unit]) if unit in _JMH_LONG else (unit, 1)
             if unit not in PER_SECOND:
                 raise DatasetError(f"{where}: {name} is in {metric['scoreUnit']}; run JMH with -tu ns")
             if "rawData" not in metric:  # with -bm sample, JMH counts equal times
@@ -164,7 +166,7 @@ def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
             note = "throughputs are read as the time of an operation" if is_rate else ""
             settings = {what: entry[what] for what in _JMH_SETTINGS if what in entry}
             for fork in metric["rawData"]:
-                times = [1 / score if is_rate and score else score for score in fork]
+                times = [seconds / score if is_rate and score else seconds * score for score in fork]
                 rounds = (all_seconds(times, unit, where),)
                 yield FileCell(where=where, name=name, rounds=rounds, note=note, settings=settings)
 

@@ -302,17 +302,18 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
 def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     """Return the unit from the column's name or the option; empty if a column has the units."""
     column = row[columns["time"]]
+    name = shortened(column)
     # Who names a column of means has one time of each.
     heading = read_heading(_MEAN.sub("time", column), UNITS) if not unit_named(column) else None
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     own = heading.unit if heading else unit_named(column)
     if unit and unit not in known:
-        raise InputError(f"--unit {unit}: column {column} holds times; give one of {', '.join(known)}")
-    told = [f"the name {column}"] if own else []
+        raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")
+    told = [f"the name {name}"] if own else []
     told += [f"--unit {unit}"] if unit not in {"", own} else []
-    told += [f"the column {row[columns['unit']]}"] if "unit" in columns else []
+    told += [f"the column {shortened(row[columns['unit']])}"] if "unit" in columns else []
     if not told:
-        raise InputError(f"nothing says in which unit {column} is; give --unit, one of {', '.join(known)}")
+        raise InputError(f"nothing says in which unit {name} is; give --unit, one of {', '.join(known)}")
     if len(told) > 1:
         raise InputError(f"the unit is told twice, by {' and by '.join(told)}; keep one of them")
     return own or unit
