@@ -157,11 +157,15 @@ def _hint_of_table(path: Path, text: str) -> str:
     return _hint_of_csv(path, text, columns)
 
 
+def _is_clock(name: str) -> bool:
+    return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
+
+
 def _heading_below(text: str) -> str:
     """Return the line of the first heading that has a line of as many cells with a number below it."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
         names, values = (line.split(delimiter_of(above)) for line in (above, below))
-        is_table = len(names) == len(values) > 2 and any(_CLOCK.fullmatch(cell.strip()) for cell in names)
+        is_table = len(names) == len(values) > 2 and any(map(_is_clock, names))
         if is_table and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
             return str(number)
     return ""
@@ -205,9 +209,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
-        if len(row or columns) != len(columns) or (
-            has_records(text) and not any(map(_CLOCK.fullmatch, columns))
-        ):
+        if len(row or columns) != len(columns) or (has_records(text) and not any(map(_is_clock, columns))):
             return ""
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:
@@ -219,7 +221,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
     if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
         return "a line holds one timing; put columns of several seeds below each other, with a column seed"
-    clocks = [name for name in columns if _CLOCK.fullmatch(name)]
+    clocks = list(filter(_is_clock, columns))
     is_summary = not clocks and any(map(_STATISTIC.fullmatch, columns))
     with_unit = list(filter(has_unit, row[1:]))
     if is_summary or with_unit:
