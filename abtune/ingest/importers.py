@@ -42,7 +42,7 @@ IMPORTERS: Mapping[str, str] = {
     "jmh": "abtune.ingest.timings.benchmark_tools:JMH",
     "benchmark-dotnet": "abtune.ingest.timings.benchmark_tools:BENCHMARK_DOTNET",
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
-    "trials": "abtune.ingest.searches.trial_tables:TRIALS",
+    "trials": "abtune.ingest.searches.trial_records:TRIALS",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
 # How names of benchmarks end in parameters, or in go test in the number of cores.
@@ -222,6 +222,8 @@ def _check_readable(path: Path) -> None:
         known, exists = path.is_file() or path.is_dir(), path.exists()
     if not exists:
         remedy = "there is no such file, and no importer of that name; abtune import --help lists them"
+        if str(path) == "-":
+            remedy = "for the standard input, name its importer: abtune import timings /dev/stdin"
         if "=" in path.name:
             remedy = f"for a file of a configuration, write --run {shell_path(path)}"
         raise DatasetError(f"cannot read {path}: {remedy}")

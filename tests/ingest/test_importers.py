@@ -168,6 +168,10 @@ def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
         DatasetError, match="there is no such file, and no importer of that name; abtune import"
     ):
         recognise(sources(tmp_path / "absent"))
+    with pytest.raises(
+        DatasetError, match="for the standard input, name its importer: abtune import timings /dev"
+    ):
+        recognise(sources("-"))
 
 
 def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

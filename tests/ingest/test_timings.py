@@ -520,6 +520,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
         (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' .* of up to 18 digits; number the runs"),
         (HEADING + "x,a,0,1\n" + HEADING, {}, "line 3: is the heading again; take it out, or"),
+        (HEADING + "x,a,0,1\nshape,config,seed,time_ms\n", {}, "line 3: is the heading again"),
         (HEADING + 'x,a,0,"1\n', {}, "line 2: unexpected end of data"),
         (
             "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",

@@ -265,7 +265,7 @@ def named_importer(
     recognises: Callable[[str], bool],
     *,
     summary: str,
-    example: str,
+    example: str = "--run old='old-*.json' --run new='new-*.json'",
     seed: str = "file",
 ) -> Importer:
     """Return an importer; ``read_cells`` reads the text of one file, and ``seed`` says what a seed is."""
@@ -319,7 +319,6 @@ BENCHMARK_DOTNET = named_importer(
 
     Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
     nanoseconds of an operation, as BenchmarkDotNet itself takes them.""",
-    example="--run old='old-*-full.json' --run new='new-*-full.json'",
     seed="launch",
 )
 CARGO_BENCH = named_importer(
@@ -363,7 +362,6 @@ JMH = named_importer(
 
     Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
     throughput becomes the time of an operation.""",
-    example="--run old='old-*.json' --run new='new-*.json'",
     seed="fork",
 )
 NVBENCH = named_importer(
@@ -377,7 +375,6 @@ NVBENCH = named_importer(
 
     Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
     else a state has their mean. Skipped states are left out.""",
-    example="--run old='old-*.json' --run new='new-*.json'",
 )
 PYPERF = named_importer(
     "pyperf",
@@ -388,6 +385,5 @@ PYPERF = named_importer(
 
     pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
     its values are repeats.""",
-    example="--run old=old.json --run new=new.json",
     seed="process",
 )

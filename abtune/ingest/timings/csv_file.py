@@ -323,7 +323,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
-    if row == table.names:
+    if row[0] == table.names[0]:
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
     if timed:
