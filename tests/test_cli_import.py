@@ -248,6 +248,14 @@ def test_the_output_is_needed(with_samples: Path, run: Run) -> None:
     assert "nothing to import; give files" in run("import", "published", "--out", "x.nc").err
 
 
+@pytest.mark.usefixtures("empty_folder")
+def test_tables_name_their_configurations(run: Run) -> None:
+    """A name for the file would be another one."""
+    Path("t.md").write_text("|Shape|a (s)|b (s)|\n|-|-|-|\n|x|1|2|\n", encoding="utf-8")
+    said = run("import", "--run", "old=t.md", "--out", "x.nc").err
+    assert "a published table names its configurations; give files without --run and --pattern" in said
+
+
 def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a stranger writes is on the command line once the registry names it: help, options, content."""
     monkeypatch.setattr(importers, "IMPORTERS", {**IMPORTERS, "toy": "toy_importer:TOY"})

@@ -212,7 +212,7 @@ def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[S
 
 def _find(ctx: click.Context, args: Sequence[str]) -> str:
     """Return the name of the importer that knows the content of the files among these arguments."""
-    from abtune.ingest.importers import all_importers, recognise
+    from abtune.ingest.importers import Inputs, all_importers, recognise
 
     options = {option.name: option for importer in all_importers() for option in importer.options}
     anything = [click.Option([f"--{name}", _destination(option)]) for name, option in options.items()]
@@ -220,5 +220,9 @@ def _find(ctx: click.Context, args: Sequence[str]) -> str:
     command = click.Command("import", params=[files, *_by_name("A file"), *anything, *output_options()])
     with command.make_context("import", list(args), parent=ctx.parent) as inner:
         importer = recognise(_sources(*(inner.params[name] for name in ("files", "runs", "pattern"))))
+        if importer.inputs is Inputs.TABLES and (inner.params["runs"] or inner.params["pattern"]):
+            raise InputError(
+                f"{importer.kind} names its configurations; give files without --run and --pattern"
+            )
     ctx.meta[_FOUND] = (f"read as {importer.kind}: abtune import {importer.name}",)
     return importer.name
