@@ -104,7 +104,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit ms --out file.nc"),
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
-        ("| ns/op | op/s | err% | total | x\n|--:|--:|--:|--:|:--\n", "write CSV: templates::csv()"),
+        (
+            "| ns/op | op/s | err% | total | x\n|--:|--:|--:|--:|:--\n",
+            "write templates::csv(), rename its column unit",
+        ),
         ("Function  MBytes/sec  Min (sec)\nCopy  1  2\n", "--columns shape=function,time=min_runtime"),
         ("real 1\n\nuser\t0m1.2s\n", "time commands by hyperfine --export-json FILE COMMAND"),
         ("JobID JobName Elapsed\n1 a 00:00:01\n", "sacct -P --delimiter=, --format=JobName,ElapsedRaw"),
