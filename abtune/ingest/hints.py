@@ -85,7 +85,8 @@ _WITHIN = {
     "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //; 1s/%//g' > NAME.csv",
     "ServingBenchmarkResult": "write JSON: --save-result of vLLM, or --output-file of SGLang",
     "|t/s|": "write JSON: llama-bench -o json; its times are in samples_ns",
-    "|op/s|err%|": "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed --unit s",
+    "|op/s|err%|": "write templates::csv(), rename its column unit; then --columns "
+    "shape=name,time=elapsed --unit s",
     "FunctionMBytes/sec": "write CSV: --csv; then --columns shape=function,time=min_runtime --unit s",
     "JobIDJobName": "write seconds and commas: sacct -P --delimiter=, --format=JobName,ElapsedRaw",
     "opentuner.search": "write the trials in its opentuner.db as CSV; abtune import trials reads that",
