@@ -458,7 +458,7 @@ def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> 
         (["--", "-x.csv"], "abtune import timings ./-x.csv --columns"),
         (["-x.csv"], "No such option '-x'. If it is a file, write ./-x.csv"),
         (["."], "abtune import --run NAME='./*' --out imported.nc"),
-        (["./t.csv"], "sed 's/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
+        (["./t.csv"], "sed 's/^ *//; s/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
     ],
 )
 def test_commands_in_errors_can_be_typed(

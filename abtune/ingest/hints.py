@@ -145,17 +145,14 @@ def _hint_of_table(path: Path, text: str) -> str:
     lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
     is_even = len({*map(len, lines)}) == 1 < len(lines) or words[0].casefold() in SHAPES
     if len(words) > 2 and is_even and not set(heading) & set(",;\t|"):
-        commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
+        commas = f"sed 's/^ *//; s/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return _hint_of_markdown(text)
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     is_prose = any(len(cell.split()) > 6 for cell in columns)
     if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
-        line = _heading_below(text)
-        return (
-            f"its table begins in line {line}: tail -n +{line} {shell_path(path)} > NAME.csv" if line else ""
-        )
+        return _hint_of_lower_table(path, text)
     return _hint_of_csv(path, text, columns)
 
 
@@ -163,13 +160,13 @@ def _is_clock(name: str) -> bool:
     return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
 
 
-def _heading_below(text: str) -> str:
-    """Return the line of the first heading that has a line of as many cells with a number below it."""
+def _hint_of_lower_table(path: Path, text: str) -> str:
+    """Return how to cut off what stands above the heading of a table; empty if there is none."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
         names, values = (line.split(delimiter_of(above)) for line in (above, below))
         is_table = len(names) == len(values) > 2 and any(map(_is_clock, names))
         if is_table and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
-            return str(number)
+            return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 
 
@@ -247,11 +244,9 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     if len(columns) < 3 and not clocks:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
     time = clocks[0] if len(clocks) == 1 else "NAME"
-    fields = shlex.quote(f"time={time}") if time != "NAME" else "time=NAME"
-    unit = "" if have_units(clocks[:1], UNITS) and time != "NAME" else " --unit ms"
-    command = import_command(
-        path, importer="timings", options=f"--columns shape=NAME,config=NAME,{fields}{unit}"
-    )
+    unit = "" if (heading := known_heading(time, UNITS)) and heading.unit else " --unit ms"
+    columns_and_unit = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
+    command = import_command(path, importer="timings", options=columns_and_unit)
     return (
         f"if it has a line for each timing: {command}, where ms may be s, us, ns, gflops or gb/s, and each "
         f"NAME is one of {listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others "

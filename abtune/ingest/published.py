@@ -170,11 +170,7 @@ def parse_published(
     ``notes`` gets a line for each table whose boosts are not over the baseline.
     """
     notes = [] if notes is None else notes
-    lines = _rows_of_text(text)
-    if _is_csv(text):  # its first column is called Shape
-        (line, heading), *others = with_labels(table_rows(text))
-        lines = iter([(line, ["shape", *heading[1:]]), *others])
-    tables = _read_tables(lines, unit, notes)
+    tables = _read_tables(_rows_of_text(text), unit, notes)
     configs, rows = tables.configs, tables.rows
     attrs = {**(attrs or {}), **({"latency_source": "throughput"} if tables.works else {})}
     notes += tables.works
@@ -207,6 +203,10 @@ def _is_csv(text: str) -> bool:
 
 def _rows_of_text(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells, with sizes in one column; prose has no cell."""
+    if _is_csv(text):
+        (line, heading), *others = with_labels(table_rows(text))
+        yield from ((line, ["shape", *heading[1:]]), *others)
+        return
     titles, prints = printed_rows(text.split("\n"))
     prints |= compared_rows(text.split("\n"))
     lines = ((number, prints.get(number, cells)) for number, cells in _rows_of_markdown(text))

@@ -115,7 +115,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "Output template: perf,%name%,%-time%\nperf,a,1\n",
             "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //; 1s/%//g' > NAME.csv",
         ),
-        ("a  1  2\nb  3  4\n", "if blanks separate its columns: sed 's/  */,/g' file.txt > file-commas.csv"),
+        (
+            "a  1  2\nb  3  4\n",
+            "if blanks separate its columns: sed 's/^ *//; s/  */,/g' file.txt > file-commas.csv",
+        ),
         (
             "[Task] x\n",
             "abtune import lists what it reads; if it is something else, write its timings as CSV",
@@ -237,7 +240,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"Run on (8 X 3 MHz CPU s)\nname,iterations,real_time,cpu_time\nf,1,2,3\n", "_out_format=json"),
         (
             b"shape   old  new  ratio\nconv    1.2  1.0  1.2\n",
-            r"columns: sed 's/  \*/,/g' .*/f > f-commas.csv$",
+            r"columns: sed 's/\^ \*//; s/  \*/,/g' .*/f > f-commas.csv$",
         ),
     ],
 )
