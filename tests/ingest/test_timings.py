@@ -291,6 +291,8 @@ def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
     """Each mean is then one time; only the user knows that there is no better column."""
     text = f"shape,config,{column}\nx,a,2\n"
     assert read_text(tmp_path, text, columns={"time": column})["latency"].item() == 2e-3
+    with pytest.raises(DatasetError, match="has no column of times"):
+        read_text(tmp_path, text)
 
 
 @pytest.mark.parametrize("column", ["TFLOPS", "Triton (TFLOPS)", "Triton_tflops"])

@@ -22,6 +22,7 @@ from abtune.ingest.table_columns import (
     check_names,
     have_units,
     is_summary,
+    known_heading,
     lacks_names,
     listed_columns,
     measured,
@@ -261,7 +262,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)
-        if not times and len(others) == 1 and ("shape" in columns or first):
+        if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
             columns, times = {**first, **columns}, [row.index(others[0])]
         if len(times) != 1:
             raise DatasetError(
@@ -275,6 +276,10 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
     return _Table(
         names=row, columns=columns, units={columns["time"]: _unit_of(row, columns, unit)}, configs={}
     )
+
+
+def _may_be_time(name: str) -> bool:
+    return unit_named(name) in RATES or (known_heading(name, UNITS) is not None and not _MEAN.search(name))
 
 
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
