@@ -47,7 +47,7 @@ def test_lines_are_trials_in_order(tmp_path: Path, text: str, options: dict[str,
     assert dataset["trial_latency"].values.ravel()[[0, 2, 3]].tolist() == [0.0035, 0.0015, 0.002]
     assert dataset["trial_status"].values.ravel()[1] == TrialStatus.RUN_FAILED
     assert dataset.attrs["latency_source"] == "search"
-    assert any("1 line without a time, the first in line" in note for note in imported.notes)
+    assert not any("without a time" in note for note in imported.notes)  # as most searches have some
 
 
 def test_several_shapes_are_several_searches(tmp_path: Path) -> None:

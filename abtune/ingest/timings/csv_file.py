@@ -204,7 +204,7 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     yield from about_summaries(table.summaries)
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
-    if table.untimed:
+    if table.untimed and counted != "trial":
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
