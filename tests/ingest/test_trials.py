@@ -67,6 +67,7 @@ def test_several_shapes_are_several_searches(tmp_path: Path) -> None:
             "t: has a column config, seed or round, and a",
         ),
         ("shape,old_ms,new_ms\nx,1,2\nx,1,3\n", {}, "if its lines are repeats: abtune import timings"),
+        ("tile,TFLOPS\n1,2\n", {"shape": "x", "columns": "time=TFLOPS"}, "holds throughputs; name the col"),
         ("tile,cost\n1,2\n", {"shape": "x"}, "has no column of times among tile, cost"),
         (
             "| Shape | a (ms) | b (ms) |\n|-|-|-|\n| x | 1 | 2 |\n",

@@ -176,10 +176,12 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
     """Return a search for each shape, with its trials in the order of their lines."""
     with naming(path):
         columns = read_columns(values["columns"])
-        reading = read_csv(texts[path], columns, values["unit"], each_a_seed=True, trials=True)
+        reading = read_csv(texts[path], columns, values["unit"], "trial")
         if any((cell.config, cell.seed) != (None, None) or len(cell.rounds) > 1 for cell in reading.cells):
             has = "has a column config, seed or round, and a file of trials is one search"
             raise InputError(f"{has}; if its lines are repeats: abtune import timings")
+        if reading.work:
+            raise InputError("holds throughputs; name the column of times by --columns time=NAME")
     notes += (f"{path}: {note}" for note in reading.notes)
     return [
         Search(

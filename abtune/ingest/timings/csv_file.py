@@ -123,19 +123,18 @@ class _Table:
         self.telling += self.fixed
 
 
-def read_csv(
-    text: str, names: Mapping[str, str], unit: str, *, each_a_seed: bool = False, trials: bool = False
-) -> Reading:
-    """Return the timings of a table with a heading; the ``trials`` of a search differ in other columns."""
-    rows = table_rows(text) if trials and "shape" not in names else _labelled(text, names)
+def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
+    """Return the timings of a table; each is ``counted`` as a repeat, a seed or a trial of a search."""
+    is_search = counted == "trial"  # whose trials differ in sizes, too
+    rows = table_rows(text) if is_search and "shape" not in names else _labelled(text, names)
     _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(_NO_TIMINGS)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
-    if trials:
+    if is_search:
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
-    if told := [name for name in ("seed", "round") if each_a_seed and not trials and name in table.columns]:
+    if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
@@ -145,7 +144,7 @@ def read_csv(
             table.summaries[line] = next(filter(is_summary, labels))
             continue
         try:  # which costs less than naming(), a million times
-            _read_row(row, table, line, each_a_seed=each_a_seed)
+            _read_row(row, table, line, each_a_seed=counted != "repeat")
         except DatasetError as error:
             raise DatasetError(f"line {line}: {error}") from None
     if not table.cells:
@@ -166,7 +165,7 @@ def read_csv(
     return Reading(
         cells=tuple(cells),
         each_a_process=each_a_process,
-        notes=(*_notes(table, "trial" if trials else "seed" if each_a_seed else "repeat"), *cut),
+        notes=(*_notes(table, counted), *cut),
         work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
         unused=tuple(table.names[index] for index in table.unused),
     )

@@ -51,7 +51,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
     reading = _read_json(text) if _is_of_runner(text) else read_printed(text) if has_results(text) else None
     if reading is None:
-        return read_csv(text, columns, unit, each_a_seed=each_a_seed)
+        return read_csv(text, columns, unit, "seed" if each_a_seed else "repeat")
     if unit or columns:
         raise InputError("--unit and --columns are for tables; this format has its own")
     if each_a_seed and not reading.each_a_process:
