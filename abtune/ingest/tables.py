@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from abtune.errors import DatasetError
+from abtune.ingest.table_columns import time_columns
 from abtune.ingest.texts import json_documents
 from abtune.text import listed
 
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
-
-
 # What to say of a table whose last line has no end.
 CUT = "its last line does not end; if the file was cut, take it out"
 _RECORDS = re.compile(r"\s*(\{|\[\s*\{)")
@@ -44,25 +43,29 @@ def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 @functools.lru_cache(maxsize=1)  # readers look at the heading first
 def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError | None]:
-    """Return the records of JSON, each with its line, and what is wrong with the text behind them.
-
-    A document is a record, as in JSON lines, or has a list of some, such as ``results``.
-    """
-    records: list[tuple[int, dict[str, str]]] = []
+    """Return the records of JSON, each with its line, and what is wrong with the text behind them."""
+    documents: list[tuple[int, Any]] = []
+    error: DatasetError | None = None
     try:
-        for line, document in json_documents(text):
-            values = document.items() if isinstance(document, dict) else ()
-            lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
-            lists = lists or _of_objects(
-                {name: [*value.values()] for name, value in values if isinstance(value, dict)}
-            )
-            if len(lists) > 1:
-                raise DatasetError(f"line {line}: has records in {listed(lists)}; keep one of them")
-            entries = next(iter(lists.values()), [document])
-            records += ((line, dict(_flat(record))) for record in entries if isinstance(record, dict))
-    except DatasetError as error:
-        return records, error
-    return records, None
+        documents.extend(json_documents(text))  # keeps those before an error
+    except DatasetError as raised:
+        error = raised
+    if len(documents) == 1:
+        documents = [(documents[0][0], record) for record in _within(documents[0][1])]
+    if others := [line for line, record in documents if not isinstance(record, dict)]:
+        raise DatasetError(f"line {others[0]}: is no record, which is an object of names and values")
+    return [(line, dict(_flat(record))) for line, record in documents], error
+
+
+def _within(document: Any) -> list[Any]:
+    """Return the objects in the list or object that a document has, such as ``results``; else itself."""
+    values = document.items() if isinstance(document, dict) and not time_columns(list(document)) else ()
+    lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
+    objects = {name: [*value.values()] for name, value in values if isinstance(value, dict)}
+    lists = lists or _of_objects(objects)
+    if len(lists) > 1:
+        raise DatasetError(f"has records in {listed(lists)}; keep one of them")
+    return next(iter(lists.values()), [document])
 
 
 def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

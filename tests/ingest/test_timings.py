@@ -320,6 +320,9 @@ def test_the_only_column_beside_labels_may_hold_throughputs(
         '{"device": "d", "results": [{"shape": "x", "config": "a", "time_ms": [2, 3.0]}], "more": []}',
         '{"tune": {"n": [1]}, "cache": {"1": {"shape": "x", "config": "a", "time_ms": [2, 3]}}}',
         'shape,config,time_ms\nx,a,"[2, 3]"\n',
+        '{"shape": "x", "config": "a", "time_ms": [2, 3], "env": {"cpu": {"n": 1}}, "layers": [{"time": 9}]}',
+        '{"shape": "x", "config": "a", "time_ms": 2, "env": {"cpu": {"n": 1}}}\n'
+        '{"shape": "x", "config": "a", "time_ms": 3, "env": {"cpu": {"n": 1}}}\n',
     ],
 )
 def test_records_of_json_are_a_table(tmp_path: Path, text: str) -> None:
@@ -943,9 +946,10 @@ def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> Non
         ('{"a": 1}', "has no column of times among a"),
         ("[1, 2]", "has no column of times among"),
         ("{}", "JSON without records"),
-        ('{"a": [{"b": 1}], "c": [{"b": 2}]}', "line 1: has records in a and c; keep one of them"),
+        ('{"a": [{"b": 1}], "c": [{"b": 2}]}', "has records in a and c; keep one of them"),
         ('[{"a": 1}]\n[{"a": 1}]', "line 1: more than one JSON document"),
         ('[{"a": 1}, {"a"', "the JSON is cut short"),
+        ('{"a": 1}\n[2]\n', "line 2: is no record, which is an object of names and values"),
         (hyperfine(), r"results.0.: x has no times"),
         (hyperfine(times=[]), r"results.0..times: is not a list of times"),
         (hyperfine(times=[1, "fast"]), r"results.0..times.1.: 'fast' is not a number"),
