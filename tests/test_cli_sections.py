@@ -15,7 +15,7 @@ import abtune
 from abtune.compare.settings import built_in_weights
 from abtune.report.page import Prose, Section
 from abtune.sections.figure_kinds import FIGURES
-from abtune.sections.section_registry import SECTIONS, Context, SectionKind, SectionOption
+from abtune.sections.section_registry import SECTIONS, Context, SectionKind
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -357,22 +357,21 @@ def test_pages_fit_the_console(run: Run, monkeypatch: pytest.MonkeyPatch, width:
 
 
 def toy_section(context: Context) -> Section:
-    """Count shapes, and say what its option holds."""
-    said = f"{len(context.analysis.comparisons)} shapes, {context.values['toy_word']}"
+    """Count shapes."""
+    said = f"{len(context.analysis.comparisons)} shapes"
     return Section(name="toy", page=(Prose(text=said, remark=False),), result={"said": said}, sentence=said)
 
 
 def test_one_entry_adds_a_section(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its option, its help, its field in JSON, and its name for --section."""
-    word = SectionOption(name="toy_word", metavar="WORD", help="Any word.")
-    toy = SectionKind(name="toy", help="Count the shapes.", make=toy_section, options=(word,))
+    """Its help, its field in JSON, and its name for --section."""
+    toy = SectionKind(name="toy", help="Count the shapes.", make=toy_section)
     monkeypatch.setitem(SECTIONS, "toy", toy)
-    report = run("analyze", PILOT, "--toy-word", "hello").out
+    report = run("analyze", PILOT, "--section", "report,toy").out
     assert report.startswith("async against mainline")
-    assert report.endswith("3 shapes, hello\n")
-    assert run("analyze", PILOT, "--section", "toy", "--format", "sentence").out == "3 shapes, None\n"
+    assert report.endswith("3 shapes\n")
+    assert run("analyze", PILOT, "--section", "toy", "--format", "sentence").out == "3 shapes\n"
     document = json.loads(run("analyze", PILOT, "--section", "toy", "--format", "json").out)
-    assert document["toy"] == {"said": "3 shapes, None"}
+    assert document["toy"] == {"said": "3 shapes"}
     assert "Count the shapes." in run("analyze", "--help").out
 
 

@@ -21,7 +21,13 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.commands.common.output import Destination, default_dataset, remark, report_options
-from abtune.commands.common.section_options import SectionCommand, Wanted, choice_options
+from abtune.commands.common.section_options import (
+    GroupedCommand,
+    Wanted,
+    choice_options,
+    section_options,
+    wanted_sections,
+)
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent, some_of
 
@@ -55,7 +61,7 @@ def _gate(word: str) -> str | float:
 
 
 @click.command(
-    cls=SectionCommand,
+    cls=GroupedCommand,
     epilog="""\b
 Examples:
   abtune analyze                              the abtune.nc that a sweep wrote here
@@ -99,8 +105,9 @@ Examples:
     help="Exit with 1 if a shape has this verdict, or unless every shape is shown to lose at most PERCENT. "
     "Repeatable.",
 )
+@section_options
 @choice_options
-def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
+def analyze(dataset: str | None, *, destination: Destination, **options: Any) -> int:
     """Say of each shape whether the candidate is faster.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
@@ -113,8 +120,9 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     """
     import abtune
 
-    source = dataset or default_dataset()
-    destination.check([source, *wanted.inputs()])
+    source, weights = dataset or default_dataset(), options["weights"]
+    wanted = wanted_sections(options["section"], explain=options["explain"], weights=weights)
+    destination.check(filter(None, [source, weights]))
     opened = abtune.open_dataset(source)
     only_timings = not wanted.main and wanted.names == {"timings"}
     comparing = ("baseline", "candidate", "fail_on")
@@ -125,19 +133,19 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
         chosen = restrict(opened, chosen_shapes(options["shapes"], opened))
         destination.write(section_of_timings(chosen, level=options["level"]))
         return 0
-    analyses = _judge(opened, wanted, options)
+    analyses = _judge(opened, options)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
     destination.write(*_report(analyses, wanted, views))
     return _exit_code(analyses, [gate for some in options["fail_on"] for gate in some])
 
 
-def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tuple[Analysis, ...]:
+def _judge(dataset: xr.Dataset, options: dict[str, Any]) -> tuple[Analysis, ...]:
     """Return the analysis of the candidate, or one of each if none is named."""
     import abtune
 
     how = {name: options[name] for name in _JUDGING}
-    how |= {"shapes": chosen_shapes(options["shapes"], dataset)}
-    how |= {"weights": read_weights_option(wanted.values["weights"])}
+    how["shapes"] = chosen_shapes(options["shapes"], dataset)
+    how["weights"] = read_weights_option(options["weights"])
     if options["candidate"] is None:
         return abtune.analyze_all(dataset, **how)
     return (abtune.analyze(dataset, candidate=options["candidate"], **how),)

@@ -19,16 +19,7 @@ class Context:
     """What a section is made from."""
 
     analysis: Analysis
-    values: Mapping[str, Any]  # of the options of sections, by name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionOption:
-    """An option of a section, which names a file that is read; giving it asks for the section."""
-
-    name: str
-    metavar: str  # as the command line shows them
-    help: str
+    values: Mapping[str, Any]  # of the options that ask for sections, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +29,8 @@ class SectionKind:
     name: str  # its field in JSON
     help: str  # what it shows
     make: Function  # from a Context to a section
-    metavar: str = ""  # what it is of: then it has an option of its own, and stands in place of the report
-    options: tuple[SectionOption, ...] = ()  # further options
+    asked_by: str = ""  # an option whose value asks for it, too
+    in_place: bool = False  # whether it is of that value, and stands in place of the report
     of_all: bool = False  # whether it is about all configurations, so that several candidates share it
     shown_with: str = ""  # a variable of datasets whose report has it without being asked; empty for none
 
@@ -47,11 +38,6 @@ class SectionKind:
     def option(self) -> str:
         """Its name on the command line."""
         return self.name.replace("_", "-")
-
-    def is_implied(self, values: Mapping[str, Any]) -> bool:
-        """Return whether an option of this section is given, by the values of the options."""
-        names = [*([self.name] if self.metavar else []), *(option.name for option in self.options)]
-        return any(values.get(name) is not None for name in names)
 
     def section(self, context: Context) -> Section:
         """Return the section."""
@@ -64,21 +50,16 @@ SECTIONS: dict[str, SectionKind] = {
     for kind in (
         SectionKind(
             name="explain",
-            metavar="SHAPE",
-            help="Tell the whole story of 1 to 10 shapes in place of the report: seeds, tests, conditions.",
+            help="The whole story of 1 to 10 shapes.",
             make="abtune.sections.explain:explain_section",
+            asked_by="explain",
+            in_place=True,
         ),
         SectionKind(
             name="overall",
             help="All shapes together: range, chance to win, spread.",
             make="abtune.sections.overall_page:overall_section",
-            options=(
-                SectionOption(
-                    name="weights",
-                    metavar="FILE",
-                    help="Add the time of a program: lines of label,weight, JSON, or the built-in resnet50.",
-                ),
-            ),
+            asked_by="weights",
         ),
         SectionKind(
             name="same_schedule",
@@ -142,10 +123,10 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
     kind = SECTIONS[section]
-    known = [kind.name] * bool(kind.metavar)
+    known = [kind.asked_by] * kind.in_place
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
-    if kind.metavar and kind.name not in options:
-        raise InputError(f"{section} needs {kind.name}={kind.metavar}")
+    if kind.in_place and kind.asked_by not in options:
+        raise InputError(f"{section} needs the option {kind.asked_by}")
     return kind.section(Context(analysis=analysis, values=options)).result

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +13,7 @@ from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
-from abtune.stats.testing.difference_tests import (
-    CORRECTIONS,
-    default_correction,
-)
+from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,14 +30,9 @@ MAIN = {
 class Wanted:
     """The sections that a command line asks for."""
 
-    values: Mapping[str, Any]  # values of the options of all sections, by name
+    values: Mapping[str, str | None]  # of the options that ask for sections, by name
     kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
     main: str  # what of the main report stands before them: report, summary, or empty for nothing
-
-    def inputs(self) -> list[str]:
-        """Return the files that options of sections name."""
-        options = [option for section in SECTIONS.values() for option in section.options]
-        return [value for option in options if (value := self.values[option.name]) is not None]
 
     @property
     def names(self) -> set[str]:
@@ -62,38 +54,25 @@ _JUDGED, _SHOWN, _METHODS = HEADINGS
 _GROUPS = {
     **dict.fromkeys(("baseline", "candidate", "shapes", "level", "margin", "tolerance"), _JUDGED),
     **dict.fromkeys(("fail_on", "rng_seed"), _JUDGED),
-    **dict.fromkeys(("format_", "output", "why", "show", "sort", "section"), _SHOWN),
+    **dict.fromkeys(("format_", "output", "why", "show", "sort", "section", "explain", "weights"), _SHOWN),
 }
 
 
-class SectionCommand(click.Command):
-    """A command with the options of all sections, which it receives together as ``wanted``."""
+class GroupedCommand(click.Command):
+    """A command whose help has its options in groups, and the sections of a report."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in groups, and below them the sections."""
+        """Write the options in groups, with the sections below what is shown."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
-        sections = {param.name for param in _section_params()}
         for param in self.get_params(ctx):
-            record, name = param.get_help_record(ctx), str(param.name)
+            record = param.get_help_record(ctx)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
-                groups[_SHOWN if name in sections else _GROUPS.get(name, _METHODS)].append(record)
-        words = [*MAIN.items(), *((kind.option, kind.help) for kind in SECTIONS.values() if not kind.metavar)]
-        groups = {_JUDGED: groups[_JUDGED], _SHOWN: groups[_SHOWN], "Sections": words, **groups}
+                groups[_GROUPS.get(str(param.name), _METHODS)].append(record)
+        words = MAIN | {kind.option: kind.help for kind in SECTIONS.values() if not kind.in_place}
+        groups = {_JUDGED: [], _SHOWN: [], "Sections": [*words.items()]} | groups
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own options, then the options of all sections."""
-        *own, last = super().get_params(ctx)  # the last one is --help
-        return [*own, *_section_params(), last]
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Hand the values of the sections' options on as one."""
-        names = [param.name for param in _section_params() if param.name]
-        values = {name: ctx.params.pop(name) for name in names}
-        ctx.params["wanted"] = _wanted(values)
-        return super().invoke(ctx)
 
 
 def section_names() -> list[str]:
@@ -101,48 +80,48 @@ def section_names() -> list[str]:
     return [*MAIN, *(kind.option for kind in SECTIONS.values())]
 
 
-def _wanted(values: dict[str, Any]) -> Wanted:
-    """Return the sections. Without ``--section`` this is the report, unless an option stands in its place."""
-    asked = values.pop("section")
+def wanted_sections(asked: Sequence[str], **values: str | None) -> Wanted:
+    """Return the sections: of names, and of options that ask for some. Without any, this is the report."""
     for name in asked:
         if name not in section_names():
             raise unknown_name("section", name, section_names())
+    implied = [kind for kind in SECTIONS.values() if values.get(kind.asked_by) is not None]
     for kind in SECTIONS.values():
-        if kind.metavar and kind.option in asked and not values[kind.name]:
-            raise InputError(
-                f"the section {kind.option} is of one {kind.metavar.lower()}; use --{kind.option}"
-            )
-    kinds = tuple(kind for kind in SECTIONS.values() if kind.option in asked or kind.is_implied(values))
+        if kind.in_place and kind.option in asked and kind not in implied:
+            raise InputError(f"the section {kind.option} takes a value; use --{kind.asked_by}")
+    kinds = tuple(kind for kind in SECTIONS.values() if kind.option in asked or kind in implied)
     main = next((name for name in MAIN if name in asked), "")
-    if not asked and not any(kind.metavar for kind in kinds):
+    if not asked and not any(kind.in_place for kind in kinds):
         main = "report"
     return Wanted(values=values, kinds=kinds, main=main)
-
-
-def _section_params() -> list[click.Parameter]:
-    params: list[click.Parameter] = [
-        click.Option(
-            ["--section"],
-            multiple=True,
-            metavar="NAME,...",
-            callback=split_commas,
-            shell_complete=_complete_section,
-            help="What the report has: names from the list below. Repeatable. [default: report]",
-        )
-    ]
-    for kind in SECTIONS.values():
-        own = [(kind.option, kind.metavar, kind.help)] if kind.metavar else []
-        further = [(option.name.replace("_", "-"), option.metavar, option.help) for option in kind.options]
-        params += [
-            click.Option([f"--{name}"], metavar=metavar, help=words) for name, metavar, words in own + further
-        ]
-    return params
 
 
 def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - as click calls it
     """Return the sections that complete the last name of a list."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in section_names() if name.startswith(last)]
+
+
+section_options = together(
+    click.option(
+        "--section",
+        multiple=True,
+        metavar="NAME,...",
+        callback=split_commas,
+        shell_complete=_complete_section,
+        help="What the report has: names from the list below. Repeatable. [default: report]",
+    ),
+    click.option(
+        "--explain",
+        metavar="SHAPE",
+        help="In place of the report, the whole story of 1 to 10 shapes: samples, methods, gates.",
+    ),
+    click.option(
+        "--weights",
+        metavar="FILE",
+        help="Add the time of a program: lines of label,weight, JSON, or the built-in resnet50.",
+    ),
+)
 
 
 def _default_methods() -> str:
