@@ -106,16 +106,6 @@ class Evidence:
     fewest_seeds: int
 
     @property
-    def n_baseline(self) -> int:
-        """Seeds of the baseline with a timing."""
-        return self.baseline.n
-
-    @property
-    def n_candidate(self) -> int:
-        """Seeds of the candidate with a timing."""
-        return self.candidate.n
-
-    @property
     def sides(self) -> tuple[Side, Side]:
         """Baseline and candidate."""
         return self.baseline, self.candidate
@@ -439,16 +429,6 @@ class Analysis:
     def level(self) -> float:
         """Confidence level of the intervals, such as 0.95."""
         return self.settings.level
-
-    @property
-    def margin(self) -> float:
-        """The smallest boost that matters, a fraction."""
-        return self.settings.margin
-
-    @property
-    def rng_seed(self) -> int:
-        """Seed of the resampling."""
-        return self.settings.rng_seed
 
     @property
     def tested(self) -> int:

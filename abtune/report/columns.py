@@ -60,7 +60,7 @@ def analysis_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
     """Return the scale of all drawings of an analysis; further boosts are on it if that is possible."""
     overall = overall_lines(analysis.overall).values()
     drawn = [*map(shape_interval, analysis.comparisons), *map(overall_interval, overall)]
-    return choose_scale(drawn, margin=analysis.margin, further=further)
+    return choose_scale(drawn, margin=analysis.settings.margin, further=further)
 
 
 def decimals_of(bounds: Iterable[tuple[float, float]]) -> int:

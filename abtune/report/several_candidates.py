@@ -47,7 +47,9 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
     return table(
         "candidate",
         [analysis.candidate for analysis in analyses],
-        *drawn_boosts(drawn, choose_scale(drawn, margin=first.margin), level=first.level, decimals=decimals),
+        *drawn_boosts(
+            drawn, choose_scale(drawn, margin=first.settings.margin), level=first.level, decimals=decimals
+        ),
         column("faster (at least)", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
         column(
             f"lose at most {tolerance} (at least)",

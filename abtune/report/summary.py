@@ -158,7 +158,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         correction = f"Adjusted p: {analysis.correction}. " if several else ""
         methods = (
             f" Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
-            f"{correction}Resampling seed: {analysis.rng_seed}."
+            f"{correction}Resampling seed: {analysis.settings.rng_seed}."
         )
         yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
 
@@ -231,12 +231,12 @@ def title(analysis: Analysis) -> str:
 
 def design(analysis: Analysis) -> str:
     """Return how much was measured and how it is judged, in one line."""
-    shown, every = len(analysis.comparisons), analysis.shapes_in_dataset
+    shown, every, settings = len(analysis.comparisons), analysis.shapes_in_dataset, analysis.settings
     shapes = f"{shown} of the dataset's {every} shapes" if shown < every else count(shown, "shape")
     return (
-        f"{shapes}, {seeds_per_shape(analysis)}; "
-        f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
-        f"{plain_percent(analysis.settings.tolerance)}{shared_level(analysis.settings)}."
+        f"{shapes}, {seeds_per_shape(analysis)}; {plain_percent(settings.level)} confidence, margin "
+        f"{plain_percent(settings.margin)}, tolerance {plain_percent(settings.tolerance)}"
+        f"{shared_level(settings)}."
     )
 
 
@@ -274,7 +274,7 @@ def _overall(analysis: Analysis, view: View) -> Grid:
     lines = overall_lines(analysis.overall)
     drawn = tuple(map(overall_interval, lines.values()))
     # Where shapes are drawn too, all drawings have one scale.
-    scale = choose_scale(drawn, margin=analysis.margin) if view.brief else None
+    scale = choose_scale(drawn, margin=analysis.settings.margin) if view.brief else None
     return table(
         OVERALL,
         lines,

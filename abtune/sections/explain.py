@@ -128,7 +128,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
         tested=analysis.tested,
         correction=analysis.settings.correction,
         level=analysis.level,
-        margin=analysis.margin,
+        margin=analysis.settings.margin,
         baseline=sample_of(sides[0], index, seeds),
         candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,

@@ -147,7 +147,7 @@ def winner_table(dataset: xr.Dataset, pair: tuple[str, str]) -> list[str]:
         ks = stats.ks_2samp(*sides)
         noise = "/".join(f"{100 * side.noise:.1f}" for side in (row.baseline, row.candidate))
         lines.append(
-            f"| `{row.shape}` | {row.n_baseline}+{row.n_candidate} | {100 * row.boost:+.1f} % "
+            f"| `{row.shape}` | {row.baseline.n}+{row.candidate.n} | {100 * row.boost:+.1f} % "
             f"| {100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} % | {row.p:.2g} | {row.verdict} "
             f"| {noise} % | D = {ks.statistic:.2f}, p = {ks.pvalue:.2g} |"
         )
@@ -365,7 +365,7 @@ def conclusion(dataset: xr.Dataset, compared: Sequence[Step]) -> list[str]:
         widest = 100 * max(abs(bound) for step in own for bound in (step.low, step.high))
         gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
         lines += wrapped(
-            f"- Candidates of `{row.shape}`: with {row.n_baseline} + {row.n_candidate} seeds all intervals "
+            f"- Candidates of `{row.shape}`: with {row.baseline.n} + {row.candidate.n} seeds all intervals "
             f"lie within {widest:.1f} %. The cost model makes the average candidate of the last iteration "
             f"{gain:.1f} times as fast as a random one."
         )

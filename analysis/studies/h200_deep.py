@@ -344,7 +344,7 @@ def include_zero(analysis: abtune.Analysis) -> str:
 def again_table(analysis: abtune.Analysis) -> str:
     """Return the rows of a comparison of mainline with itself."""
     rows = (
-        (short(row.shape), *judged(row), f"{row.n_baseline}+{row.n_candidate}")
+        (short(row.shape), *judged(row), f"{row.baseline.n}+{row.candidate.n}")
         for row in analysis.comparisons
     )
     return table("shape|boost:|95 % interval:|adjusted p:|verdict|seeds:", rows)

@@ -97,7 +97,7 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     few = as_few_trials(independent, shared)
     yield from ("", *claims_table([alone], few, [pairs]), "")
     yield (
-        f"*As many trials*: {few[0].comparisons[0].n_candidate} random pairs of each shape, which have as "
+        f"*As many trials*: {few[0].comparisons[0].candidate.n} random pairs of each shape, which have as "
         f"many trials as the independent searches; medians of {DRAWS} draws."
     )
     yield ""

@@ -57,7 +57,7 @@ def findings(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
     )
     return f"""\
 - {in_a_sentence(analysis)}
-- **Few shapes are settled**: {counts}, with {rows[0].n_baseline} seeds per side. The median interval is
+- **Few shapes are settled**: {counts}, with {rows[0].baseline.n} seeds per side. The median interval is
 {100 * np.median(high - low):.0f} points wide. {worst}
 - **Expected for other shapes**: {others}.
 - **The published table agrees in part**: {len(rows) - above - below} of its {len(rows)} boosts lie within the

@@ -218,7 +218,7 @@ def test_few_seeds_can_pass_behind_another_shape() -> None:
         assert row.verdict is verdict
         assert math.isnan(row.detectable)
         assert "No difference can pass" not in row.reason
-        (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.n_baseline == 4)
+        (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.baseline.n == 4)
         assert "No difference can pass the correction with 4 + 4 seeds." in alone.reason
 
 
@@ -360,7 +360,7 @@ def test_welch_is_mentioned_where_it_disagrees_about_zero() -> None:
 def test_a_comparison_says_how_many_seeds_each_side_has() -> None:
     """The same numbers that JSON and CSV have as columns."""
     row = abtune.analyze(make_sweep([0.1], n=5, m=4)).comparisons[0]
-    assert (row.n_baseline, row.n_candidate) == (5, 4)
+    assert (row.baseline.n, row.candidate.n) == (5, 4)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3])

@@ -75,7 +75,7 @@ def test_the_numbers_are_those_of_pairs() -> None:
     verdicts = [row.verdict for row in rows]
     assert verdicts[0] is Verdict.IMPROVED
     assert verdicts[2] is Verdict.REGRESSED
-    assert {row.n_baseline for row in rows} == {row.n_candidate for row in rows} == {12}
+    assert {row.baseline.n for row in rows} == {row.candidate.n for row in rows} == {12}
 
 
 def test_overall_boost_and_best_of_are_of_pairs() -> None:
@@ -133,7 +133,7 @@ def test_an_incomplete_pair_drops_out_of_every_number() -> None:
     status = np.zeros(log.shape, dtype=int)
     status[0, 1, 3], status[1, 0, 4] = RunStatus.FAILED, RunStatus.MISSING
     holed = abtune.analyze(shared_sweep(log, run_status=status))
-    assert [row.n_baseline for row in holed.comparisons] == [11, 11, 12, 12]
+    assert [row.baseline.n for row in holed.comparisons] == [11, 11, 12, 12]
     without = log.copy()
     without[0, :, 3], without[1, :, 4] = np.nan, np.nan
     for row, kept in zip(holed.comparisons, judged(without).comparisons, strict=True):
@@ -314,7 +314,7 @@ def test_a_sweep_until_settled_looks_at_pairs() -> None:
     dataset = shared_sweep(log)
     looks = looks_to_json([Look(seeds=8, alpha=0.02), Look(seeds=12, alpha=0.03)], done=2)
     analysis = abtune.analyze(dataset.assign_attrs(looks=looks))
-    assert [row.n_baseline for row in analysis.comparisons] == [8, 12]
+    assert [row.baseline.n for row in analysis.comparisons] == [8, 12]
     assert analysis.comparisons[0].verdict is Verdict.IMPROVED
     assert analysis.comparisons[0].p == pytest.approx(2 / 2**8)
 

@@ -210,7 +210,7 @@ def test_a_subset_knows_which_of_its_shapes_were_dropped() -> None:
     dataset = make_sweep(np.array([0.02, 0.0, 0.0]), n=20, noise=0.1, seed=1)
     labels = [str(label) for label in dataset["shape"].values]
     looked = with_looks(dataset, labels[1:])
-    seeds = [row.n_baseline for row in abtune.analyze(looked, shapes=[labels[0], labels[2]]).comparisons]
+    seeds = [row.baseline.n for row in abtune.analyze(looked, shapes=[labels[0], labels[2]]).comparisons]
     assert seeds == [20, 5]
 
 
@@ -232,7 +232,7 @@ def test_looks_of_earlier_files_dropped_nothing() -> None:
     dataset = make_sweep(np.array([0.1, 0.0]), n=20, noise=0.1, seed=1)
     entries = [{"seeds": seeds, "alpha": 0.02, "done": True} for seeds in (6, 20)]
     rows = abtune.analyze(dataset.assign_attrs(looks=json.dumps(entries))).comparisons
-    assert [row.n_baseline for row in rows] == [20, 20]
+    assert [row.baseline.n for row in rows] == [20, 20]
 
 
 @pytest.mark.slow

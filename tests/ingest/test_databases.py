@@ -88,7 +88,7 @@ def test_the_analysis_sees_the_winners() -> None:
         config: [min(content[1][0] for _, content in lines_of(f"{config}-{seed}")) for seed in (0, 1)]
         for config in ("mainline", "async")
     }
-    assert (row.n_baseline, row.n_candidate) == (2, 2)
+    assert (row.baseline.n, row.candidate.n) == (2, 2)
     assert 1 + row.boost == pytest.approx(math.sqrt(math.prod(best["mainline"]) / math.prod(best["async"])))
 
 

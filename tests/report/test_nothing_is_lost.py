@@ -62,7 +62,7 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
         "explain": explain_page(explain(analysis, LABELS[0])),
         "overall": overall_page(analysis),
         "noise": tuple(noise_page(describe_noise(analysis))),
-        "curve": tuple(curve_page(boost_curve(analysis), analysis.margin)),
+        "curve": tuple(curve_page(boost_curve(analysis), analysis.settings.margin)),
     }
 
 

@@ -67,7 +67,7 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     notes = [
         f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)",
-        f"dotted: margin of {plain_percent(analysis.margin)}",
+        f"dotted: margin of {plain_percent(analysis.settings.margin)}",
     ]
     wide = any(row.drawn and row.drawn.wide for row in rows)
     notes += ["thin lines: intervals of all shapes at once"] * wide

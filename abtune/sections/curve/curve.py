@@ -221,7 +221,9 @@ _LAST = 4  # numbers of trials in the row of a shape: the first few say little
 def curve_section(context: Context) -> Section:
     """Return the boost by number of trials."""
     curve = boost_curve(context.analysis)
-    return Section(name="curve", page=tuple(curve_page(curve, context.analysis.margin)), result=curve)
+    return Section(
+        name="curve", page=tuple(curve_page(curve, context.analysis.settings.margin)), result=curve
+    )
 
 
 def curve_page(curve: Curve, margin: float) -> Iterator[Part]:
