@@ -19,7 +19,6 @@ from abtune.commands.common.options import (
     DEFAULT_DATASET,
     WORKPLACE,
     count_option,
-    out_option,
     rng_seed_option,
     split_commas,
     target_option,
@@ -91,7 +90,9 @@ Examples:
     show_default=True,
     help="State of the device's caches when a kernel is timed.",
 )
-@out_option("The dataset.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=DEFAULT_DATASET, show_default=True, help="The dataset."
+)
 @click.option(
     "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configuration."
 )

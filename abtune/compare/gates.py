@@ -35,7 +35,11 @@ def judge(
     ``worst`` says how slow any shape of the analysis can be.
     """
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
-    at_least = _at_least(row, worst)
+    # The bound of all shapes needs no correction, because the slowest shape alone can prove it wrong. For a
+    # verdict, one bound of both errs no more often than each: if all shapes lose no more than the tolerance,
+    # a false one takes a false rejection in every shape that loses more (Hochberg 1988,
+    # DOI 10.1093/biomet/75.4.800).
+    at_least = max(row.boost_at_least, worst.boost_low) if worst else row.boost_at_least
     gates = (
         *_for_any(row, settings),
         *_for_difference(row, settings),
@@ -64,7 +68,7 @@ def judge(
     else:
         verdict = Verdict.INCONCLUSIVE
         missed = no_difference.otherwise, maybe_slower.otherwise
-        reason = " ".join(filter(None, [*missed, *_power(row, settings)]))
+        reason = " ".join(filter(None, [*missed, _power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
     # A verdict can say more than bounds that come from resamples.
     numbers["boost_at_least"] = max(at_least, 0.0) if verdict is Verdict.IMPROVED else at_least
@@ -172,12 +176,12 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
 
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     """Yield the conditions of a difference: the interval and the tests."""
-    known = not math.isnan(row.boost_low)
+    ends, known = (row.boost_low, row.boost_high), not math.isnan(row.boost_low)
     noisy = "No run shows a difference." if row.boost_low == row.boost_high else "Too noisy to tell."
     yield Gate(
         of=Rule.DIFFERENCE,
         asks="the interval excludes zero",
-        found=_range(row.boost_low, row.boost_high) if known else _UNKNOWN,
+        found=" to ".join(percent(end, signed=True) for end in ends) if known else _UNKNOWN,
         # NaN compares false, so an unknown number passes no gate, here and below.
         passed=row.boost_low > 0 or row.boost_high < 0,
         otherwise=_hopeless(row, settings) or noisy,
@@ -213,17 +217,6 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
     )
 
 
-def _at_least(row: Evidence, worst: Worst | None) -> float:
-    """Return the lower bound of a boost: the shape's own, or that of all shapes if it is higher."""
-    # The bound of all shapes needs no correction, because the slowest shape alone can prove it wrong. For a
-    # verdict, one bound of both errs no more often than each: if all shapes lose no more than the tolerance,
-    # a false one takes a false rejection in every shape that loses more (Hochberg 1988,
-    # DOI 10.1093/biomet/75.4.800).
-    if worst is None:
-        return row.boost_at_least
-    return max(row.boost_at_least, worst.boost_low)
-
-
 def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) -> Gate:
     return Gate(
         of=rule,
@@ -238,13 +231,6 @@ def _against(p: float, alpha: float) -> str:
     """Return a p beside its level; one that only its digits make equal to the level is just above it."""
     text = p_value(p)
     return f"just above {text}" if p > alpha and text == p_value(alpha) else text
-
-
-def family_interval(row: Evidence, settings: Settings) -> tuple[float, float]:
-    """Return the interval for claims about the margin: simultaneous where the correction is family-wise."""
-    if settings.family_wise:
-        return row.boost_low_simultaneous, row.boost_high_simultaneous
-    return row.boost_low, row.boost_high
 
 
 def _hopeless(row: Evidence, settings: Settings) -> str:
@@ -287,7 +273,9 @@ def _short_of(p: float, name: str, settings: Settings) -> str:
 
 def _how_large(row: Evidence, settings: Settings, least: float) -> str:
     """Return that a shape is faster or slower, and how that compares with the margin."""
-    low, high = family_interval(row, settings)
+    low, high = row.boost_low, row.boost_high
+    if settings.family_wise:  # then claims about the margin hold for all shapes at once
+        low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
     how = "but maybe by less"
     if _beyond(low, high, settings.margin) or least >= settings.margin:
         how = "by more"
@@ -299,21 +287,17 @@ def _how_large(row: Evidence, settings: Settings, least: float) -> str:
     return f"{start}, {how} than the {percent(settings.margin)} margin."
 
 
-def _power(row: Evidence, settings: Settings) -> Iterator[str]:
-    """Yield what this design can find, where it can find anything."""
+def _power(row: Evidence, settings: Settings) -> str:
+    """Return what this design can find; empty if it is nothing, or unknown."""
     if not 0 < row.detectable < math.inf or row.p_resampled is not None:
-        return  # the plans do not know what the test for skewness takes
-    yield f"{_seeds(row, settings)} find a boost of {percent(row.detectable)} or more (80% power)."
+        return ""  # the plans do not know what the test for skewness takes
+    return f"{_seeds(row, settings)} find a boost of {percent(row.detectable)} or more (80% power)."
 
 
 def _beyond(low: float, high: float, margin: float) -> bool:
     """Return whether an interval of boosts lies beyond the margin; on logs both directions are alike."""
     slow, fast = margin_ends(margin)
     return low >= fast or high <= slow
-
-
-def _range(low: float, high: float) -> str:
-    return f"{percent(low, signed=True)} to {percent(high, signed=True)}"
 
 
 def _fate(side: Side) -> str:

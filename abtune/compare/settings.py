@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
@@ -238,14 +237,12 @@ def as_weights(given: Weights | Mapping[str, float]) -> Weights:
 _RESNET50 = (1, 1, 3, 4, 2, 1, 4, 4, 3, 1, 6, 6, 5, 1, 3, 3, 2)
 _CONVOLUTIONS = tuple(shape.label for shape in PRESETS["tvm14009"] if shape.workload == "conv2d_nhwc")
 
-BUILT_IN: Mapping[str, Weights] = MappingProxyType(
-    {
-        "resnet50": Weights(
-            name="resnet50",
-            calls=MappingProxyType(dict(zip(_CONVOLUTIONS, map(float, _RESNET50), strict=True))),
-            not_covered="50 of the 53 convolutions have published shapes. The three strided projection "
-            "shortcuts, pooling and the fully connected layer are not in the time",
-            strict=False,
-        )
-    }
-)
+BUILT_IN: Mapping[str, Weights] = {
+    "resnet50": Weights(
+        name="resnet50",
+        calls=dict(zip(_CONVOLUTIONS, map(float, _RESNET50), strict=True)),
+        not_covered="50 of the 53 convolutions have published shapes. The three strided projection "
+        "shortcuts, pooling and the fully connected layer are not in the time",
+        strict=False,
+    )
+}

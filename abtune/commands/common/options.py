@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -108,13 +108,13 @@ def figure_file(value: str) -> Path:
     return path
 
 
-def percentage(low: int, high: int, *, example: str) -> Callable[[Any], float]:
+def percentage(low: int, high: int, *, example: str) -> Callable[[str], float]:
     """Return a type of options: a percentage between two bounds, both excluded, which becomes a fraction."""
     hint = f"give a percentage, such as {example}"
 
-    def percent(value: Any) -> float:
+    def percent(value: str) -> float:
         try:
-            fraction = to_fraction(str(value))
+            fraction = to_fraction(value)
         except InputError as error:
             raise click.BadParameter(f"{error}; {hint}") from None
         if not low < round(100 * fraction, 10) < high:  # what rounds to a bound is one
@@ -154,15 +154,12 @@ def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
     parts = value.split(",")
     while parts:
         starts = {end: ",".join(parts[:end]).strip() for end in range(len(parts), 0, -1)}
-        end = next((end for end, name in starts.items() if name in labels or _matches(name, labels)), 1)
+        fits = (end for end, name in starts.items() if name in labels or fnmatch.filter(labels, name))
+        end = next(fits, 1)
         if not starts[end]:
             raise InputError("there is an empty name in the list of shapes")
         yield starts[end]
         del parts[:end]
-
-
-def _matches(glob: str, labels: Iterable[str]) -> bool:
-    return any(fnmatchcase(label, glob) for label in labels)
 
 
 def ci_option(meaning: str = "Confidence of the intervals; tests use level 1 - confidence.") -> Option:
@@ -239,12 +236,6 @@ target_option = click.option(
 )
 
 
-def out_option(meaning: str) -> Option:
-    """Make the option ``--out`` of a sweep's dataset."""
-    kind = click.Path(path_type=Path)
-    return click.option("--out", type=kind, default=Path(DEFAULT_DATASET), show_default=True, help=meaning)
-
-
 def workplace_options(cores_help: str) -> Option:
     """Return the options ``--cores`` and ``--scheduler``."""
     return together(
@@ -268,5 +259,5 @@ def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplac
         facts = find_target_at(options["scheduler"], options["target"], int(tried))
     else:
         facts = find_target(options["target"], cores if tried else 0)
-    load = None if options["scheduler"] else machine_load(cores)
-    return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load or 0.0)
+    load = 0.0 if options["scheduler"] else machine_load(cores) or 0.0
+    return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load)

@@ -145,10 +145,6 @@ def default_dataset() -> str:
     return DEFAULT_DATASET
 
 
-# The time left is estimated from the steps of this many seconds.
-WINDOW = 1800.0
-
-
 class Bar:
     """A bar with the time left, by the steps of this session alone; each phase shows its own."""
 
@@ -226,8 +222,9 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         TextColumn("{task.fields[news]}"),
     )
     # Rich would look at the last 30 s alone, in which a slow search reports at most once.
-    how: Any = {"transient": True, "speed_estimate_period": WINDOW}
-    with Progress(*columns, console=Console(file=stream), **how) as progress:
+    with Progress(
+        *columns, console=Console(file=stream), transient=True, speed_estimate_period=1800.0
+    ) as progress:
         yield Bar(progress)
 
 
