@@ -63,72 +63,54 @@ class Timings:
 
 def describe_timings(dataset: xr.Dataset, *, level: float) -> Timings:
     """Return what the timings of every configuration that was run as one process say."""
-    cells = list(_cells(dataset))
-    rounds = [timing for seeds, timed in cells if seeds == 1 for timing in timed]
-    series = tuple(_described(timing, level) for timing in rounds if len(timing.logs) >= FEWEST)
-    left_out = _about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(series))
-    return Timings(level=level, series=series, caveats=(*_about_processes(series), *left_out))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Timed:
-    """What was measured in one round of one process."""
-
-    shape: str
-    config: str
-    round: int
-    logs: Floats  # log seconds in the order of time
-    gaps: int  # timings that are missing between others
-
-
-def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[_Timed]]]:
-    """Yield for each shape and configuration how many seeds have timings, and the rounds of the first."""
-    shapes, configs = labels_of(dataset, "shape"), labels_of(dataset, "config")
+    logs = {config: np.log(complete_timings(dataset, config)) for config in labels_of(dataset, "config")}
     rounds = dataset["round"].values.tolist()
-    logs = {config: np.log(complete_timings(dataset, config)) for config in configs}
-    for index, shape in enumerate(shapes):
-        for config in configs:
-            known = logs[config][index]
-            seeds = np.flatnonzero((~np.isnan(known)).any(axis=(1, 2)))
-            timed = []
-            for number, values in zip(rounds, known[seeds[0]], strict=True) if len(seeds) else ():
-                # The row of a round is filled up with NaN.
-                if len(present := np.flatnonzero(~np.isnan(values))):
-                    gaps = int(present[-1]) + 1 - len(present)
-                    timed.append(
-                        _Timed(shape=shape, config=config, round=number, logs=values[present], gaps=gaps)
-                    )
-            yield len(seeds), timed
+    seeds, series, short = list[int](), list[Series](), 0
+    for index, shape in enumerate(labels_of(dataset, "shape")):
+        for config, every in logs.items():
+            timed = every[index][~np.isnan(every[index]).all(axis=(1, 2))]
+            seeds.append(len(timed))
+            for number, timings in zip(rounds, timed[0], strict=True) if len(timed) == 1 else ():
+                n = int(np.count_nonzero(~np.isnan(timings)))
+                if n >= FEWEST:
+                    series.append(_described(shape, config, number, timings, level))
+                elif n:
+                    short += 1
+    left_out = _about_what_is_left_out(seeds, short)
+    return Timings(level=level, series=tuple(series), caveats=(*_about_processes(series), *left_out))
 
 
-def _described(timed: _Timed, level: float) -> Series:
-    estimate = cosine_mean(timed.logs)
-    mean, median = float(estimate.mean), float(np.median(timed.logs))
+def _described(shape: str, config: str, number: int, timings: Floats, level: float) -> Series:
+    """Return the description of a round, whose log timings are filled up with NaN."""
+    present = np.flatnonzero(~np.isnan(timings))
+    logs, gaps = timings[present], int(present[-1]) + 1 - len(present)
+    estimate = cosine_mean(logs)
+    mean, median = float(estimate.mean), float(np.median(logs))
     half = float(half_width(estimate, level=level))
     return Series(
-        shape=timed.shape,
-        config=timed.config,
-        round=timed.round,
-        n=len(timed.logs),
+        shape=shape,
+        config=config,
+        round=number,
+        n=len(logs),
         mean=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),
         median=math.exp(median),
         half_width=half,
         freedom=estimate.freedom,
-        slowest=math.expm1(timed.logs.max() - median),
-        slowest_at=int(timed.logs.argmax()) + 1,
-        caveats=tuple(_about_series(timed, estimate.freedom)),
+        slowest=math.expm1(logs.max() - median),
+        slowest_at=int(logs.argmax()) + 1,
+        caveats=tuple(_about_series(logs, gaps, estimate.freedom)),
     )
 
 
-def _about_series(timed: _Timed, freedom: int) -> Iterator[str]:
-    n, different = len(timed.logs), len(np.unique(timed.logs))
-    over_median = timed.logs - np.median(timed.logs)
+def _about_series(logs: Floats, gaps: int, freedom: int) -> Iterator[str]:
+    n, different = len(logs), len(np.unique(logs))
+    over_median = logs - np.median(logs)
     if n < _ENOUGH:
         yield f"{n} timings are few, so the interval has {count(freedom, 'degree')} of freedom."
-    if timed.gaps:
-        yield f"{count(timed.gaps, 'timing')} missing between others, which count as consecutive."
+    if gaps:
+        yield f"{count(gaps, 'timing')} missing between others, which count as consecutive."
     if different == 1:
         yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
         return
@@ -139,7 +121,7 @@ def _about_series(timed: _Timed, freedom: int) -> Iterator[str]:
     if (over_median[1:] < over_median[0]).all():
         slow = percent(math.expm1(over_median[0]))
         yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
-    if (worth := independent_worth(timed.logs)) < WORTH_TOO_LITTLE:
+    if (worth := independent_worth(logs)) < WORTH_TOO_LITTLE:
         yield (
             f"{n} timings are worth {worth:.0f} independent ones. With so much dependence, 95% intervals "
             "cover about 80%."
@@ -153,11 +135,11 @@ def _about_processes(series: Sequence[Series]) -> Iterator[str]:
             "of one configuration differ. Run each ten times and import a file for each. A file is "
             "a seed, and the report then judges the boosts."
         )
-    groups = (list(group) for _, group in groupby(series, lambda row: (row.shape, row.config)))
-    gaps = {_gap(group): group for group in groups if len(group) > 1}
-    if gaps:  # the only sign of what differs between processes
-        gap, rounds = max(gaps.items(), key=lambda item: item[0])
-        reach = math.expm1(max(row.half_width for row in rounds))
+    processes = (list(rounds) for _, rounds in groupby(series, lambda row: (row.shape, row.config)))
+    repeated = [rounds for rounds in processes if len(rounds) > 1]
+    if repeated:  # the only sign of what differs between processes
+        rounds = max(repeated, key=_gap)
+        gap, reach = _gap(rounds), math.expm1(max(row.half_width for row in rounds))
         times = f"{gap / reach:.0f} times less" if gap > 2 * reach > 0 else "so they may agree"
         yield (
             f"Rounds hint at it: the means of {len(rounds)} rounds of {rounds[0].config} are "
@@ -207,45 +189,36 @@ def section_of_timings(dataset: xr.Dataset, *, level: float) -> Section:
 
 
 def _parts(timings: Timings) -> Iterator[Part]:
-    names = _Names(timings.series)
     yield Heading("timings of one process")
     if timings.series:
         yield Prose(_WHAT)
-        yield _means(timings.series, names)
+        yield _means(timings.series)
         yield Prose(_MEANS.format(level=plain_percent(timings.level)), remark=True)
-    yield Bullets((*timings.caveats, *_about_rows(timings.series, names)))
+    yield Bullets((*timings.caveats, *_about_rows(timings.series)))
 
 
-def _about_rows(rows: Sequence[Series], names: _Names) -> Iterator[str]:
+def _about_rows(rows: Sequence[Series]) -> Iterator[str]:
     """Yield each caveat once, with the rows that have it."""
     having: dict[str, list[str]] = {}
-    for row in rows:
+    several_shapes = len({row.shape for row in rows}) > 1
+    for row, label in zip(rows, _labels(rows), strict=True):
         for caveat in row.caveats:
-            having.setdefault(caveat, []).append(names.full(row))
+            having.setdefault(caveat, []).append(f"{row.shape}, {label}" if several_shapes else label)
     for caveat, which in having.items():
         some = which[:_NAMED] + [f"{len(which) - _NAMED} more"] * (len(which) > _NAMED)
         yield f"{'Every row' if len(which) == len(rows) > 1 else '; '.join(some)}: {caveat}"
 
 
-class _Names:
-    """Names of series, as short as telling them apart allows."""
-
-    def __init__(self, series: Sequence[Series]) -> None:
-        self.several_shapes = len({row.shape for row in series}) > 1
-        self._rounds = Counter((row.shape, row.config) for row in series)
-
-    def short(self, row: Series) -> str:
-        """Return the name of a series among those of its shape."""
-        several = self._rounds[row.shape, row.config] > 1
-        return f"{row.config}, round {row.round}" if several else row.config
-
-    def full(self, row: Series) -> str:
-        """Return the name of a series among all."""
-        return f"{row.shape}, {self.short(row)}" if self.several_shapes else self.short(row)
+def _labels(rows: Sequence[Series]) -> list[str]:
+    """Return the configuration of each row, with the round where a process has several."""
+    rounds = Counter((row.shape, row.config) for row in rows)
+    several = [rounds[row.shape, row.config] > 1 for row in rows]
+    return [row.config + f", round {row.round}" * more for row, more in zip(rows, several, strict=True)]
 
 
-def _means(rows: Sequence[Series], names: _Names) -> Grid:
-    decimals, labels = boost_decimals(row.half_width for row in rows), [names.short(row) for row in rows]
+def _means(rows: Sequence[Series]) -> Grid:
+    decimals, labels = boost_decimals(row.half_width for row in rows), _labels(rows)
+    shapes = [row.shape for row in rows]
     half = [percent_cell(math.expm1(row.half_width), decimals, signed=False) for row in rows]
     columns = (
         column("n", [str(row.n) for row in rows], gives_way=5),
@@ -255,6 +228,6 @@ def _means(rows: Sequence[Series], names: _Names) -> Grid:
         column("slowest %", [percent_cell(row.slowest, decimals) for row in rows], gives_way=3),
         column("at", [str(row.slowest_at) for row in rows], gives_way=4),
     )
-    if not names.several_shapes:
+    if len(set(shapes)) == 1:
         return table("configuration", labels, *columns)
-    return table(SHAPE, [row.shape for row in rows], column("configuration", labels, kind="word"), *columns)
+    return table(SHAPE, shapes, column("configuration", labels, kind="word"), *columns)
