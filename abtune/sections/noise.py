@@ -104,11 +104,8 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
 
     def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
         floor = float(mean_of_known(samples.floor[shapes]))
-        means = Components(
-            search=mean_of_known(parts.search[shapes]),
-            session=mean_of_known(parts.session[shapes]),
-            timing=mean_of_known(parts.timing[shapes]),
-        )
+        kinds = ("search", "session", "timing")
+        means = Components(**{kind: mean_of_known(getattr(parts, kind)[shapes]) for kind in kinds})
         least = 0.0 if math.isnan(floor) else floor
         # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
@@ -150,9 +147,7 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
         yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
-        yield "With one round, session noise cannot be told from the noise between seeds."
-    if dataset.sizes["round"] * dataset.sizes["repeat"] == 1:
-        yield "Each seed was timed once, so the noise between seeds includes timing noise."
+        yield "With one round, noise of sessions and of timing cannot be told from the noise between seeds."
     if 2 <= fewest < _FEW:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
@@ -161,33 +156,23 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
             "times as large. Where one seed in five goes wrong, its interval covers 70 to 90% instead of "
             "95%."
         )
-    if of_searches(dataset):
-        yield "The winners were not measured again: how optimistic their times are is not known."
-    elif "search_latency" not in dataset:
-        yield "The dataset does not say what the searches measured themselves."
 
 
 def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
     """Yield whether longer timing would help."""
-    known = [row for row in by_shape if row.measurement >= 0 and row.search >= 0]
-    silent = [row for row in known if row.measurement == row.search == 0]
+    # Where all timings agree exactly, the report says so.
+    known = [row for row in by_shape if row.measurement + row.search > 0]
     loud = [row for row in known if row.measurement > _PRECISE * row.search]
-    cells = f"{count(len(known), 'cell')} of shape and configuration"
-    if silent:
-        yield (
-            f"In {len(silent)} of {cells} all seeds and rounds agree exactly. Differences below the "
-            "resolution are not seen."
-        )
     if loud:
         worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
         yield (
-            f"In {len(loud)} of {cells} the timing error exceeds a tenth of the noise between seeds. The "
-            f"largest is in {worst.shape}, {worst.config}: {percent(worst.measurement)} against "
-            f"{percent(worst.search)}. More rounds, or a quieter machine, would help."
+            f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the timing error "
+            f"exceeds a tenth of the noise between seeds. The largest is in {worst.shape}, {worst.config}: "
+            f"{percent(worst.measurement)} against {percent(worst.search)}. More rounds, or a quieter "
+            "machine, would help."
         )
-    elif len(known) > len(silent):
-        where = "Elsewhere" if silent else "Everywhere"
-        yield f"{where} the timing error is less than a tenth of the noise between seeds."
+    elif known:
+        yield "The timing error is less than a tenth of the noise between seeds."
 
 
 _WHAT = (
