@@ -223,20 +223,24 @@ def explain_section(context: Context) -> Section:
 
 def explain_page(story: Explanation) -> tuple[Part, ...]:
     """Return the page."""
-    row = story.comparison
+    row, tests = story.comparison, story.tests
     kind = f" ({row.workload})" if row.workload else ""
-    sides = story.baseline, story.candidate
-    tests = f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
+    over = f", corrected over {count(story.tested, 'shape')}" if story.tested else ""
     return (
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),
         Heading("samples", minor=True),
-        *sample_parts(sides),
+        *sample_parts([story.baseline, story.candidate]),
         *([Bullets((_pairs_in_words(story),))] if story.pairs else []),
         Heading(f"boost, {plain_percent(story.level)} intervals", minor=True),
         _interval_table(story.intervals),
-        Heading("tests, not corrected" if story.correction == "none" else tests, minor=True),
-        _test_table(story.tests),
+        Heading(f"tests{', not corrected' if story.correction == 'none' else over}", minor=True),
+        table(
+            "test",
+            [test.test for test in tests],
+            column("p", [p_value(test.p) for test in tests]),
+            column("adj. p", [p_value(test.p_adjusted) for test in tests]),
+        ),
         Heading("what a verdict requires", minor=True),
         Bullets(gate_sentences(row)),
         Heading("what would change it", minor=True),
@@ -261,15 +265,6 @@ def _interval_table(rows: Sequence[MethodInterval]) -> Grid:
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
         column("interval", intervals(bounds, decimals)),
         column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
-    )
-
-
-def _test_table(rows: Sequence[MethodTest]) -> Grid:
-    return table(
-        "test",
-        [row.test for row in rows],
-        column("p", [p_value(row.p) for row in rows]),
-        column("adj. p", [p_value(row.p_adjusted) for row in rows]),
     )
 
 

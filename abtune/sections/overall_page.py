@@ -10,9 +10,7 @@ from abtune.report.columns import ENOUGH_KINDS, OVERALL, overall_columns, overal
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
-from abtune.text import count, microseconds, p_value, percent_cell
-
-_FEW = 3
+from abtune.text import count, microseconds, p_value, percent_cell, some_of
 
 
 def overall_section(context: Context) -> Section:
@@ -97,8 +95,7 @@ def _program(time: Weighted) -> Iterator[str]:
         "calls."
     )
     if time.left_out:
-        named = f": {', '.join(time.left_out)}" if len(time.left_out) <= _FEW else ""
-        left_out = count(len(time.left_out), "shape")
-        yield f"{left_out} of {time.name} without timings on both sides, left out{named}."
+        left_out = f"{count(len(time.left_out), 'shape')} of {time.name}"
+        yield f"{left_out} without timings on both sides, left out: {some_of(time.left_out)}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."

@@ -22,8 +22,6 @@ from abtune.text import plain_percent
 
 BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
-_FEWEST_SWEEPS = 10
-_MOST_BOOST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +115,9 @@ def calibrate(
     validate(dataset)
     check_list("boosts", boosts, 0.05)
     for boost in boosts:
-        check_fraction("boost", boost, 0.05, most=_MOST_BOOST)
+        check_fraction("boost", boost, 0.05, most=10)
     if replications is not None:
-        check_whole("replications", replications, _FEWEST_SWEEPS)
+        check_whole("replications", replications, 10)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
     slow = settings.difference_test.resamples or settings.procedure.joint is not None

@@ -11,10 +11,9 @@ from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
-from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
-from abtune.text import NOTHING, count, limits, listed, microseconds, p_value, percent_cell, plain_percent
+from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, ShapeChange
+from abtune.text import count, limits, listed, microseconds, p_value, percent_cell, plain_percent, some_of
 
-_FEW = 3
 # As they are shown; colours are those of similar verdicts of abtune analyze.
 _TONES = (OVERALL, "equivalent", "inconclusive")
 VERDICTS = {kind: Cell(text=kind.value, tone=tone) for kind, tone in zip(ChangeVerdict, _TONES, strict=True)}
@@ -26,9 +25,9 @@ def change_section(change: Change, sources: tuple[str, str]) -> Section:
         asdict(row) | {"quantity": change.quantity, "seeds": _seeds(row, change), "verdict": str(row.verdict)}
         for row in change.shapes
     )
-    differing = listed([row.what for row in _mismatches(change)[0]] or [""])
-    conditions = f" Not the same in both datasets: {differing}." if differing else ""
-    sentence = f"{_result(change)}{conditions}"
+    sentence, differing = _result(change), [row.what for row in change.mismatches if row.known]
+    if differing:
+        sentence += f" Not the same in both datasets: {listed(differing)}."
     return Section(name="", page=_page(change, sources), result=change, rows=rows, sentence=sentence)
 
 
@@ -73,7 +72,7 @@ def _table(change: Change) -> Grid:
     # A lone shape has no row of a mean below it.
     means = [change.overall] * (len(rows) > 1)
     every: list[ShapeChange | MeanChange] = [*rows, *means]
-    none, blank = [NOTHING] * len(means), [""] * len(means)
+    blank = [""] * len(means)
     bounds = [(row.low, row.high) for row in every]
     decimals = decimals_of(bounds)
     unit = "%" if change.quantity == "boost" else "us"
@@ -84,11 +83,11 @@ def _table(change: Change) -> Grid:
     return table(
         SHAPE,
         [*(row.shape for row in rows), *[OVERALL] * len(means)],
-        column(f"A {unit}", [*(value(row.a) for row in rows), *none], gives_way=3),
-        column(f"B {unit}", [*(value(row.b) for row in rows), *none], gives_way=2),
+        column(f"A {unit}", [*(value(row.a) for row in rows), *blank], gives_way=3),
+        column(f"B {unit}", [*(value(row.b) for row in rows), *blank], gives_way=2),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
         interval_column(bounds, level=change.level, decimals=decimals),
-        column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *none], gives_way=4),
+        column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *blank], gives_way=4),
         column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
         column("seeds", [*(_seeds(row, change) for row in rows), *blank], gives_way=5),
     )
@@ -138,22 +137,14 @@ def mean_words(mean: MeanChange | ShapeChange, level: float) -> str:
 def _notes(change: Change) -> Iterator[str]:
     for side, labels in (("A", change.only_a), ("B", change.only_b)):
         if labels:
-            named = f": {', '.join(labels)}" if len(labels) <= _FEW else ""
-            yield f"{count(len(labels), 'shape')} only in {side}, not compared{named}."
+            yield f"{count(len(labels), 'shape')} only in {side}, not compared: {some_of(labels)}."
     yield from change.caveats
-    known, unknown = _mismatches(change)
-    if known:
-        named = "; ".join(f"{row.what} ({row.a} / {row.b})" for row in known)
-        yield f"Not the same in A and B: {named}. A change may have such a cause, or another."
+    if known := [row.words for row in change.mismatches if row.known]:
+        yield f"Not the same in A and B: {'; '.join(known)}. A change may have such a cause, or another."
     else:
         yield "No recorded condition differs. A change would have another cause, such as the day or the host."
-    if unknown:
-        yield f"Recorded in one dataset only, so it may differ: {listed(row.what for row in unknown)}."
-
-
-def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
-    known = [row for row in change.mismatches if row.a and row.b]
-    return known, [row for row in change.mismatches if row not in known]
+    if unknown := [row.what for row in change.mismatches if not row.known]:
+        yield f"Recorded in one dataset only, so it may differ: {listed(unknown)}."
 
 
 def _result(change: Change) -> str:

@@ -51,6 +51,16 @@ class Mismatch:
     a: str
     b: str
 
+    @property
+    def known(self) -> bool:
+        """Whether both datasets record it."""
+        return bool(self.a and self.b)
+
+    @property
+    def words(self) -> str:
+        """The condition in both datasets."""
+        return f"{self.what} ({self.a} / {self.b})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:

@@ -314,7 +314,7 @@ def _caveats(
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
     for change in steps:
         pair = " to ".join(change.datasets)
-        if known := [f"{row.what} ({row.a} / {row.b})" for row in change.mismatches if row.a and row.b]:
+        if known := [row.words for row in change.mismatches if row.known]:
             yield f"{pair}, not the same: {'; '.join(known)}."
         yield from (f"{pair} (A to B): {caveat}" for caveat in change.caveats)
 
