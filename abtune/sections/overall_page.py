@@ -96,6 +96,6 @@ def _program(time: Weighted) -> Iterator[str]:
     )
     if time.left_out:
         left_out = f"{count(len(time.left_out), 'shape')} of {time.name}"
-        yield f"{left_out} without timings on both sides, left out: {some_of(time.left_out)}."
+        yield f"{left_out} without timings on both sides, left out: {some_of(time.left_out, most=1)}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."
