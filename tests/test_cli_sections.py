@@ -12,10 +12,11 @@ from golden_files import assert_golden
 from running import Run
 
 import abtune
+from abtune.compare.results import Analysis
 from abtune.compare.settings import built_in_weights
 from abtune.report.page import Prose, Section
 from abtune.sections.figure_kinds import FIGURES
-from abtune.sections.section_registry import SECTIONS, Context, SectionKind
+from abtune.sections.section_registry import SECTIONS, SectionKind
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -356,9 +357,9 @@ def test_pages_fit_the_console(run: Run, monkeypatch: pytest.MonkeyPatch, width:
     assert noise.count("c") > 200 * (1 + 3)  # once for all shapes, and once for each
 
 
-def toy_section(context: Context) -> Section:
+def toy_section(analysis: Analysis) -> Section:
     """Count shapes."""
-    said = f"{len(context.analysis.comparisons)} shapes"
+    said = f"{len(analysis.comparisons)} shapes"
     return Section(name="toy", page=(Prose(text=said, remark=False),), result={"said": said}, sentence=said)
 
 

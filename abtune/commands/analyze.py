@@ -190,17 +190,15 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
 def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
     """Yield the main report if it is wanted, and the sections."""
     from abtune.report.summary import analysis_section
-    from abtune.sections.section_registry import Context
 
     if wanted.main:
         yield analysis_section(analysis, view)
-    context = Context(analysis=analysis, values=wanted.values)
     for kind in wanted.with_those_of(analysis.analysed):
         if kind in wanted.kinds:
-            yield kind.section(context)
+            yield kind.section(analysis, wanted.values)
             continue
         with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-            section = dataclasses.replace(kind.section(context), unasked=True)
+            section = dataclasses.replace(kind.section(analysis, wanted.values), unasked=True)
             yield dataclasses.replace(section, page=()) if view.filtered(analysis) else section
 
 

@@ -20,7 +20,6 @@ from abtune.report.columns import decimals_of, intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import Sample, gate_sentences, sample_of, sample_parts
 from abtune.samples import Sides, extract_both, keep_best, two_sample
-from abtune.sections.section_registry import Context
 from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
@@ -214,9 +213,9 @@ def _seeds_for_estimate(analysis: Analysis, sides: Sides, index: int) -> int:
     return int(seeds_to_find(boost, sides, settings, tests=max(analysis.tested, 1))[index])
 
 
-def explain_section(context: Context) -> Section:
-    """Return the stories of the shapes that the option names; the result of a single one is its story."""
-    stories = explain_all(context.analysis, context.values["explain"])
+def explain_section(analysis: Analysis, shapes: str | Sequence[str]) -> Section:
+    """Return the stories of the shapes that are named; the result of a single one is its story."""
+    stories = explain_all(analysis, shapes)
     page = tuple(part for story in stories for part in explain_page(story))
     return Section(name="explain", page=page, result=stories if len(stories) > 1 else stories[0])
 

@@ -35,7 +35,6 @@ from abtune.report.page import (
     table,
 )
 from abtune.samples import Samples, Trials, complete_timings, count_trials, extract
-from abtune.sections.section_registry import Context
 from abtune.stats.estimates import from_log
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers
@@ -189,9 +188,9 @@ _POOLED = "configuration"
 _TWO = "Two numbers: {}/{}."
 
 
-def noise_section(context: Context) -> Section:
+def noise_section(analysis: Analysis) -> Section:
     """Return the sources of noise of the analysed dataset."""
-    noise = describe_noise(context.analysis)
+    noise = describe_noise(analysis)
     return Section(name="noise", page=tuple(noise_page(noise)), result=noise)
 
 

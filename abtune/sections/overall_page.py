@@ -9,13 +9,12 @@ from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import ENOUGH_KINDS, OVERALL, overall_columns, overall_interval
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
-from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell, some_of
 
 
-def overall_section(context: Context) -> Section:
+def overall_section(analysis: Analysis) -> Section:
     """Return the page alone: its numbers are those of the report."""
-    return Section(name="overall", page=overall_page(context.analysis), result=None)
+    return Section(name="overall", page=overall_page(analysis), result=None)
 
 
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:

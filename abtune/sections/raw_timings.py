@@ -15,10 +15,10 @@ from itertools import groupby
 import numpy as np
 import xarray as xr
 
+from abtune.compare.results import Analysis
 from abtune.dataset.schema import labels_of
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.samples import complete_timings
-from abtune.sections.section_registry import Context
 from abtune.stats.time_series import cosine_mean, half_width, independent_worth
 from abtune.stats.two_sample import Floats
 from abtune.text import boost_decimals, count, microseconds, percent, percent_cell, plain_percent
@@ -177,9 +177,9 @@ _MEANS = (
 )
 
 
-def timings_section(context: Context) -> Section:
+def timings_section(analysis: Analysis) -> Section:
     """Return the timings of the shapes of an analysis."""
-    return section_of_timings(context.analysis.analysed, level=context.analysis.level)
+    return section_of_timings(analysis.analysed, level=analysis.level)
 
 
 def section_of_timings(dataset: xr.Dataset, *, level: float) -> Section:

@@ -15,22 +15,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a section is made from."""
-
-    analysis: Analysis
-    values: Mapping[str, Any]  # of the options that ask for sections, by name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SectionKind:
     """One kind of section."""
 
     name: str  # its field in JSON
     help: str  # what it shows
-    make: Function  # from a Context to a section
+    make: Function  # from an analysis to a section
     asked_by: str = ""  # an option whose value asks for it, too
-    in_place: bool = False  # whether it is of that value, and stands in place of the report
+    in_place: bool = False  # whether it stands in place of the report, and takes that value, too
     of_all: bool = False  # whether it is about all configurations, so that several candidates share it
     shown_with: str = ""  # a variable of datasets whose report has it without being asked; empty for none
 
@@ -39,9 +31,10 @@ class SectionKind:
         """Its name on the command line."""
         return self.name.replace("_", "-")
 
-    def section(self, context: Context) -> Section:
-        """Return the section."""
-        return load(self.make)(context)
+    def section(self, analysis: Analysis, values: Mapping[str, Any]) -> Section:
+        """Return the section; the values are those of options, by name."""
+        more = (values[self.asked_by],) if self.in_place else ()
+        return load(self.make)(analysis, *more)
 
 
 # In the order of the report.
@@ -129,4 +122,4 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
             raise unknown_name(f"option of {section}", name, known)
     if kind.in_place and kind.asked_by not in options:
         raise InputError(f"{section} needs the option {kind.asked_by}")
-    return kind.section(Context(analysis=analysis, values=options)).result
+    return kind.section(analysis, options).result

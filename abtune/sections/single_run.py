@@ -12,7 +12,6 @@ from abtune.compare.results import Analysis
 from abtune.errors import InputError
 from abtune.report.columns import intervals
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, table
-from abtune.sections.section_registry import Context
 from abtune.stats.across_shapes import Estimate, noise_bound, sign, student, without_rounding
 from abtune.stats.estimates import from_log
 from abtune.stats.moderated import tipping_point
@@ -160,9 +159,9 @@ _TIPPING = (
 )
 
 
-def single_run_section(context: Context) -> Section:
+def single_run_section(analysis: Analysis) -> Section:
     """Return what single runs support."""
-    result = describe_single_runs(context.analysis)
+    result = describe_single_runs(analysis)
     return Section(name="single_run", page=tuple(_parts(result)), result=result)
 
 

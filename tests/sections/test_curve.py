@@ -22,7 +22,6 @@ from abtune.sections.curve.curve import (
     curve_section,
     searches_so_far,
 )
-from abtune.sections.section_registry import Context
 
 
 def with_histories(trials: int = 6, *, seeds: int = 5) -> xr.Dataset:
@@ -193,8 +192,7 @@ def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() ->
 def test_the_rows_are_of_geometric_means(estimand: str) -> None:
     """Whatever the report compares, each row is of geometric means, as its latencies show."""
     dataset = abtune.open_dataset("h200-pilot")
-    context = Context(analysis=abtune.analyze(dataset, estimand=estimand), values={})
-    page = curve_section(context).page
+    page = curve_section(abtune.analyze(dataset, estimand=estimand)).page
     grids = [block for block in page if isinstance(block, Grid) and block.stub == "trials"][1:]
     assert len(grids) == 3
     for grid in grids:

@@ -32,7 +32,6 @@ from abtune.report.page import (
     table,
 )
 from abtune.report.scale import Interval, choose_scale
-from abtune.sections.section_registry import Context
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap import expanded_percentile
@@ -218,12 +217,10 @@ _MEANING = (
 _LAST = 4  # numbers of trials in the row of a shape: the first few say little
 
 
-def curve_section(context: Context) -> Section:
+def curve_section(analysis: Analysis) -> Section:
     """Return the boost by number of trials."""
-    curve = boost_curve(context.analysis)
-    return Section(
-        name="curve", page=tuple(curve_page(curve, context.analysis.settings.margin)), result=curve
-    )
+    curve = boost_curve(analysis)
+    return Section(name="curve", page=tuple(curve_page(curve, analysis.settings.margin)), result=curve)
 
 
 def curve_page(curve: Curve, margin: float) -> Iterator[Part]:

@@ -39,7 +39,6 @@ from abtune.sections.same_schedule.same_schedule import (
     describe_same_schedule,
     effects,
 )
-from abtune.sections.section_registry import Context
 from abtune.text import limits, percent_cell, plain_percent
 
 if TYPE_CHECKING:
@@ -49,9 +48,9 @@ if TYPE_CHECKING:
 _TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME: "equivalent"}
 
 
-def same_schedule_section(context: Context) -> Section:
+def same_schedule_section(analysis: Analysis) -> Section:
     """Return what rebuilding the winners under the other configuration shows."""
-    same = describe_same_schedule(context.analysis)
+    same = describe_same_schedule(analysis)
     return Section(
         name="same_schedule", page=tuple(same_schedule_page(same)), result=same, sentence=summarise(same)
     )
