@@ -193,7 +193,7 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
 
     if wanted.main:
         yield analysis_section(analysis, view)
-    for kind in wanted.with_those_of(analysis.analysed):
+    for kind in wanted.with_those_of(analysis.dataset):
         if kind in wanted.kinds:
             yield kind.section(analysis, wanted.values)
             continue

@@ -298,7 +298,7 @@ class Analysis:
         Weaknesses of the whole design, each one sentence.
     shapes_in_dataset : int
         Shapes that the dataset has; some may have been left out.
-    dataset : xarray.Dataset or None
+    dataset : xarray.Dataset
         What was analysed, restricted to these shapes.
 
     Notes
@@ -319,7 +319,7 @@ class Analysis:
     sentence: str
     caveats: tuple[str, ...]
     shapes_in_dataset: int
-    dataset: xr.Dataset | None = field(default=None, repr=False, compare=False)
+    dataset: xr.Dataset = field(compare=False)
 
     def __str__(self) -> str:
         """Return the sentence."""
@@ -402,16 +402,9 @@ class Analysis:
         return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
 
     @property
-    def analysed(self) -> xr.Dataset:
-        """The dataset; InputError for an analysis that was made without one."""
-        if self.dataset is None:
-            raise InputError("sections and figures need the dataset of the analysis")
-        return self.dataset
-
-    @property
     def same_schedule(self) -> Any:
         """What the same schedules show: a :class:`SameSchedule`; None for a dataset without transfers."""
-        if self.dataset is None or "transfer_latency" not in self.dataset:
+        if "transfer_latency" not in self.dataset:
             return None
         return load("abtune.sections.same_schedule.same_schedule:describe_same_schedule")(self)
 

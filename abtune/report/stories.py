@@ -34,9 +34,7 @@ class Sample:
 
 
 def stories(analysis: Analysis) -> tuple[tuple[Part, ...], ...]:
-    """Return the seeds and the gates of each shape; nothing for an analysis without its dataset."""
-    if analysis.dataset is None:
-        return ()
+    """Return the seeds and the gates of each shape."""
     seeds = analysis.dataset["seed"].values
     sides = extract_both(analysis.dataset, analysis.baseline, analysis.candidate)
     return tuple(

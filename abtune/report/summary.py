@@ -126,8 +126,8 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     yield Heading(title(analysis))
     yield Prose(analysis.sentence)
     source = f"{view.source}: " if view.source else ""
-    origin = f"{origin_of(analysis)}. " if origin_of(analysis) else ""
-    yield Prose(f"{source}{origin}{design(analysis)}", remark=True)
+    origin = summary(analysis.dataset)
+    yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
     counts = Counter(row.verdict for row in analysis.comparisons)
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
     if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
@@ -180,7 +180,7 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
             stub=SHAPE,
             labels=labels,
             columns=tuple(column.take(rows) for column in columns),
-            details=tuple(details[row] for row in rows) if details else (),
+            details=tuple(details[row] for row in rows),
         )
 
 
@@ -335,15 +335,10 @@ def analysis_record(analysis: Analysis) -> dict[str, Any]:
     fields = {name: attrgetter(path)(analysis) for name, path in ANALYSIS.items()}
     return {
         **fields,
-        "origin": origin_of(analysis),
+        "origin": summary(analysis.dataset),
         "design": SeedDesign.SHARED.value if analysis.settings.paired else SeedDesign.INDEPENDENT.value,
         "comparisons": tuple(map(comparison_record, analysis.comparisons)),
     }
-
-
-def origin_of(analysis: Analysis) -> str:
-    """Return device, version of TVM, day and trials in words; empty for an analysis without its dataset."""
-    return "" if analysis.dataset is None else summary(analysis.dataset)
 
 
 def comparison_record(comparison: Comparison) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
 def explain(analysis: Analysis, shape: str) -> Explanation:
     """Return the whole story of the shape with this label."""
     index = [row.shape for row in analysis.comparisons].index(shape)
-    dataset = analysis.analysed
+    dataset = analysis.dataset
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = judged_samples(keep_best(sides, analysis.settings.estimand), analysis.settings)
     row, seeds = analysis.comparisons[index], dataset["seed"].values
@@ -176,7 +176,7 @@ def _tests(row: Comparison, settings: Settings) -> Iterator[MethodTest]:
 def _without_each(analysis: Analysis, sides: Sides, index: int) -> Iterator[WithoutSeed]:
     """Yield the seeds of a shape whose absence changes its verdict."""
     # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
-    dataset, settings = analysis.analysed, replace(analysis.settings, weights=None)
+    dataset, settings = analysis.dataset, replace(analysis.settings, weights=None)
 
     def without(**runs: int) -> xr.Dataset:
         status = dataset["run_status"].copy()

@@ -80,7 +80,7 @@ class Noise:
 
 def describe_noise(analysis: Analysis) -> Noise:
     """Return the sources of the noise of an analysed dataset."""
-    dataset, names = analysis.analysed, (analysis.baseline, analysis.candidate)
+    dataset, names = analysis.dataset, (analysis.baseline, analysis.candidate)
     by_side, pooled = zip(*(_sources(dataset, name, analysis.level) for name in names), strict=True)
     by_shape = tuple(itertools.chain.from_iterable(zip(*by_side, strict=True)))
     trials = [count_trials(dataset, name) for name in names]

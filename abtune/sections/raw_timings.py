@@ -179,7 +179,7 @@ _MEANS = (
 
 def timings_section(analysis: Analysis) -> Section:
     """Return the timings of the shapes of an analysis."""
-    return section_of_timings(analysis.analysed, level=analysis.level)
+    return section_of_timings(analysis.dataset, level=analysis.level)
 
 
 def section_of_timings(dataset: xr.Dataset, *, level: float) -> Section:

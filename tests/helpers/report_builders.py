@@ -8,6 +8,8 @@ import math
 import re
 from typing import Any
 
+import numpy as np
+import xarray as xr
 from rich.console import Console
 
 from abtune.compare.results import (
@@ -24,6 +26,7 @@ from abtune.compare.results import (
     Worst,
 )
 from abtune.compare.settings import Settings
+from abtune.dataset.schema import REPEAT, RUN, RunStatus
 from abtune.report.formats.terminal import print_page
 from abtune.report.page import Page, Report, Section
 from abtune.shapes import PRESETS
@@ -121,6 +124,13 @@ def make_analysis(*comparisons: Comparison, **fields: Any) -> Analysis:
         "caveats": (),
         "shapes_in_dataset": len(comparisons),
     }
+    settings = defaults["settings"]
+    # Any names are fine here, also those that no dataset can have.
+    names = {"shape": [row.shape for row in comparisons], "config": [settings.baseline, settings.candidate]}
+    runs = len(comparisons), 2, 1
+    untimed = {"latency": (REPEAT, np.full((*runs, 1, 1), NAN))}
+    missing = {"run_status": (RUN, np.full(runs, RunStatus.MISSING))}
+    defaults["dataset"] = xr.Dataset({**untimed, **missing}, coords={**names, "seed": [0]})
     return Analysis(**{**defaults, **fields})
 
 

@@ -129,7 +129,7 @@ _DOTS = "o", "D"
 
 def draw_seeds(analysis: Analysis) -> Figure:
     """Return a figure of the speed of each seed against the mean of the baseline, with the boosts."""
-    both = extract_both(analysis.analysed, analysis.baseline, analysis.candidate)
+    both = extract_both(analysis.dataset, analysis.baseline, analysis.candidate)
     rows = forest_rows(analysis, with_overall=False)
     comparisons = {row.shape: row for row in analysis.comparisons}
     values = {

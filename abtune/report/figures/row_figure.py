@@ -17,6 +17,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis, Verdict
 from abtune.compare.settings import margin_ends
+from abtune.dataset.provenance import summary
 from abtune.report.columns import (
     overall_decimals,
     overall_interval,
@@ -35,7 +36,7 @@ from abtune.report.figures.figure import (
     text_width,
 )
 from abtune.report.scale import Interval, Scale, ticks
-from abtune.report.summary import group_by_workload, group_heading, origin_of, seeds_per_shape
+from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape
 from abtune.report.text.labels import fit_labels
 from abtune.text import count, limits, percent_cell, plain_percent, printable
 
@@ -186,7 +187,7 @@ def row_figure(
     _write_cells(axis, rows, cells, widths)
     what, *drawn = notes
     axis.set_xlabel(_lines([what], _WIDEST), fontsize=LETTERS)
-    origin = "; ".join(filter(None, (origin_of(analysis), seeds_per_shape(analysis))))
+    origin = "; ".join(filter(None, (summary(analysis.dataset), seeds_per_shape(analysis))))
     look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": _QUIET}
     figure.supxlabel(_lines(["; ".join(drawn), origin], int(72 * width / _LETTER)), **look)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))

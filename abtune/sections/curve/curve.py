@@ -86,7 +86,7 @@ def boost_curve(analysis: Analysis) -> Curve:
     settings = analysis.settings
     # The curve is of the typical search, whatever the report compares.
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
-    searches = analysis.analysed.sel(config=[analysis.baseline, analysis.candidate])
+    searches = analysis.dataset.sel(config=[analysis.baseline, analysis.candidate])
     best = np.log(best_so_far(searches))
     sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count

@@ -48,7 +48,7 @@ def draw_boosts(analysis: Analysis) -> Figure:
 
 def draw_searches(analysis: Analysis) -> Figure:
     """Return a figure of the best so far of every search."""
-    best = searches_so_far(analysis.analysed.sel(config=[analysis.baseline, analysis.candidate]))
+    best = searches_so_far(analysis.dataset.sel(config=[analysis.baseline, analysis.candidate]))
     return draw_trials(analysis, best[:, 0], best[:, 1])
 
 

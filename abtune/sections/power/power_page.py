@@ -122,7 +122,7 @@ def _detectable(boost: float) -> str:
 
 def draw_power(analysis: Analysis) -> Figure:
     """Return a figure of the power to find each boost by the number of seeds, with their cost above."""
-    dataset, names = analysis.analysed, (analysis.baseline, analysis.candidate)
+    dataset, names = analysis.dataset, (analysis.baseline, analysis.candidate)
     plan = power(dataset, baseline=names[0], candidate=names[1], level=analysis.level)
     figure, (axis,) = new_figure(1, 5.6, 3.6)
     from matplotlib import colormaps

@@ -181,7 +181,7 @@ class SameSchedule:
 
 def describe_same_schedule(analysis: Analysis) -> SameSchedule:
     """Return what the same schedules say, shape by shape and over all shapes."""
-    dataset = analysis.analysed
+    dataset = analysis.dataset
     if "transfer_latency" not in dataset:
         raise InputError(
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "

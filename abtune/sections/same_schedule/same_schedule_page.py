@@ -171,7 +171,7 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
     """Return a figure of the effect on every schedule, beside the boost of the searches."""
     same = describe_same_schedule(analysis)
     names = same.baseline, same.candidate
-    sides = [extract_transfers(analysis.analysed, name, *names) for name in names]
+    sides = [extract_transfers(analysis.dataset, name, *names) for name in names]
     schedules = {
         shape.shape: [np.expm1(effects(side, index)) for side in sides]
         for index, shape in enumerate(same.shapes)
