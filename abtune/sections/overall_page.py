@@ -7,28 +7,20 @@ from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import ENOUGH_KINDS, OVERALL, overall_columns, overall_interval
-from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, table
+from abtune.report.page import Bullets, Grid, Heading, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.text import count, microseconds, p_value, percent_cell, some_of
 
 
 def overall_section(analysis: Analysis) -> Section:
     """Return the page alone: its numbers are those of the report."""
-    return Section(name="overall", page=overall_page(analysis), result=None)
-
-
-def overall_page(analysis: Analysis) -> tuple[Part, ...]:
-    """Compose the page."""
     overall = analysis.overall
     items = [_chance(overall.improvement), *_spread(overall, analysis.settings.alpha)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
-    return (
-        Heading("all shapes together"),
-        _boosts(analysis),
-        Bullets(tuple(items)),
-        Prose(" ".join(_meanings(overall)), remark=True),
-    )
+    meanings = Prose(" ".join(_meanings(overall)), remark=True)
+    page = (Heading("all shapes together"), _boosts(analysis), Bullets(tuple(items)), meanings)
+    return Section(name="overall", page=page, result=None)
 
 
 def _meanings(overall: Overall) -> Iterator[str]:

@@ -12,7 +12,7 @@ from abtune.compare.results import Overall
 from abtune.report.columns import overall_lines
 from abtune.report.page import Bullets, Grid
 from abtune.report.summary import analysis_section
-from abtune.sections.overall_page import overall_page
+from abtune.sections.overall_page import overall_section
 
 
 def overall(dataset) -> Overall:
@@ -237,7 +237,7 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
     dataset = make_sweep([0.1, 0.2, 0.15, 0.0, -0.05, 0.02], n=8, noise=0.05)
     dataset = dataset.assign(workload=("shape", ["gemm"] * 3 + [""] * 3))
     analysis = abtune.analyze(dataset)
-    pages = analysis_section(analysis).page, overall_page(analysis)
+    pages = analysis_section(analysis).page, overall_section(analysis).page
     labels = [label for page in pages for block in page if isinstance(block, Grid) for label in block.labels]
     assert labels.count("other unnamed shapes") == 2
     single = abtune.analyze(dataset.isel(seed=[0]))
@@ -249,7 +249,7 @@ def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
 )
 def test_the_page_answers_whether_the_boosts_differ(boosts: list[float], words: str) -> None:
     """Beside Q and its p-value stands what they mean."""
-    page = overall_page(abtune.analyze(make_sweep(boosts, noise=0.02)))
+    page = overall_section(abtune.analyze(make_sweep(boosts, noise=0.02))).page
     items = [item for block in page if isinstance(block, Bullets) for item in block.items]
     assert any(item.startswith(f"The boosts of the shapes {words}") for item in items)
 

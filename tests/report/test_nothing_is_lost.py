@@ -20,7 +20,7 @@ from abtune.report.summary import View, analysis_section
 from abtune.sections.curve.curve import boost_curve, curve_page
 from abtune.sections.explain import explain, explain_page
 from abtune.sections.noise import describe_noise, noise_page
-from abtune.sections.overall_page import overall_page
+from abtune.sections.overall_page import overall_section
 
 WIDTHS = (40, 60, 80, 100, 140)
 CJK = "卷积层{}_输入通道六十四_输出通道一百二十八"
@@ -60,7 +60,7 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
     return {
         "report": analysis_section(report, View(why=True)).page,
         "explain": explain_page(explain(analysis, LABELS[0])),
-        "overall": overall_page(analysis),
+        "overall": overall_section(analysis).page,
         "noise": tuple(noise_page(describe_noise(analysis))),
         "curve": tuple(curve_page(boost_curve(analysis), analysis.settings.margin)),
     }

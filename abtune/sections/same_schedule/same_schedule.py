@@ -67,9 +67,9 @@ class Direction:
         return cls(origin=rows[0].origin, **sums)
 
 
-def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:
+def describe_direction(side: Transfers, index: int, *, level: float) -> Direction:
     """Return the effect on the schedules of one shape."""
-    status, kernels = side.status[index], side.schedule[index]
+    status, kernels, logs = side.status[index], side.schedule[index], effects(side, index)
     fits = status == TransferStatus.OK
     # A schedule that one seed's run built did not fail for another seed.
     others = ~fits & ~(np.isin(kernels, kernels[fits]) & (kernels != ""))
@@ -80,11 +80,11 @@ def describe_direction(side: Transfers, index: int, effects: Floats, *, level: f
     return Direction(
         origin=side.origin,
         schedules=len(distinct(kernels, status != TransferStatus.MISSING)),
-        fitting=len(effects),
+        fitting=len(logs),
         does_not_fit=number(TransferStatus.DOES_NOT_FIT),
         failed=number(TransferStatus.FAILED),
         same=number(TransferStatus.SAME_KERNEL),
-        **_student(effects, level=level),
+        **_student(logs, level=level),
     )
 
 
@@ -189,13 +189,8 @@ def describe_same_schedule(analysis: Analysis) -> SameSchedule:
         )
     names, level = (analysis.baseline, analysis.candidate), analysis.level
     sides = [extract_transfers(dataset, name, *names) for name in names]
-    directions = [
-        [
-            describe_direction(side, index, effects(side, index), level=level)
-            for index in range(len(analysis.comparisons))
-        ]
-        for side in sides
-    ]
+    numbers = range(len(analysis.comparisons))
+    directions = [[describe_direction(side, index, level=level) for index in numbers] for side in sides]
     shapes = tuple(_shape_effects(analysis, sides, directions))
     contains = contains_space(dataset, analysis.candidate, analysis.baseline)
     of_baseline, of_candidate = (Direction.over_shapes(rows, level=level) for rows in directions)
@@ -220,12 +215,10 @@ def _shape_effects(
     # chance of any false *faster* is at most alpha, and so is that of *slower*.
     faster = holm([row.p_faster for row in directions[0]]) <= analysis.settings.alpha
     slower = holm([row.p_slower for row in directions[1]]) <= analysis.settings.alpha
-    for index, (row, of_baseline, of_candidate) in enumerate(
-        zip(analysis.comparisons, *directions, strict=True)
-    ):
-        errors = [side.error[index] for side in sides]
+    rows = zip(analysis.comparisons, *directions, strict=True)
+    for index, (row, of_baseline, of_candidate) in enumerate(rows):
         # In standard errors of measuring; without a second timing these are unknown.
-        logs = [effects(side, index) / error for side, error in zip(sides, errors, strict=True) if error > 0]
+        logs = [effects(side, index) / side.error[index] for side in sides if side.error[index] > 0]
         clear = np.concatenate([*logs, np.zeros(0)])
         if faster[index] or slower[index]:
             reading = Reading.FASTER if faster[index] else Reading.SLOWER
