@@ -19,7 +19,6 @@ from abtune.samples import Samples, Sides, complete_timings, count_trials, two_s
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap, two_modes
-from abtune.stats.splits import MOST_PAIRS, is_exact
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
@@ -138,7 +137,6 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         # Of pairs, the differences: what both runs of a pair share cancels.
         *of_neighbours([side.value for side in what_varies(*sides)], settings.rng_seed),
         *([] if any((side.floor >= 0).any() for side in sides) else [_TIMED_ONCE]),
-        *_about_splits(judged, settings),
     ]
 
 
@@ -414,12 +412,3 @@ def _about_failed(sides: Sides) -> Iterator[str]:
         f"{runs[other]:,} of {sides[other].config}. If the missing runs are slow, {name} looks faster than "
         "it is. Intervals, verdicts and counts cannot allow for that."
     )
-
-
-def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
-    if not settings.difference_test.counts_splits:
-        return
-    sizes = [(row.baseline.n, row.candidate.n) for row in judged]
-    unit, split = settings.unit, "flip" if settings.paired else "split"
-    if not all(max(n) <= MOST_PAIRS if settings.paired else is_exact(*n) for n in sizes):
-        yield f"Some shapes have too many {unit}s to count every {split}; 99,999 random {split}s were drawn."
