@@ -10,7 +10,7 @@ import click
 
 from abtune.commands.common.options import ci_option, configuration_options, dataset_names, percent_option
 from abtune.commands.common.output import Destination, remark, report_options
-from abtune.errors import AbtuneError, InputError
+from abtune.errors import AbtuneError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,12 +43,9 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
 
     import abtune
     from abtune.dataset.provenance import summary
-    from abtune.files import same_file
     from abtune.sections.change.change_page import change_section
 
     destination.check([first, second])
-    if first == second or same_file(Path(first), Path(second)):
-        raise InputError(f"{first} and {second} are the same dataset; name two")
     a, b = abtune.open_dataset(first), abtune.open_dataset(second)
     change = abtune.compare_datasets(a, b, **how)
     named = replace(change, datasets=(Path(first).name, Path(second).name))
