@@ -203,9 +203,6 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
         settings=settings,
-        interval_method=settings.interval.words,
-        test_method=settings.difference_test.words,
-        correction=settings.procedure.words,
         definition=_definition(settings, dataset),
         comparisons=rows,
         overall=all_shapes,

@@ -280,8 +280,6 @@ class Analysis:
     settings : Settings
         How it was made. :func:`abtune.compare.compare.compare` judges a dataset with other settings, such as
         ``replace(settings, margin=0.05)``.
-    interval_method, test_method, correction : str
-        What was computed, in words.
     definition : str
         What the boost is.
     comparisons : tuple of Comparison
@@ -308,9 +306,6 @@ class Analysis:
     """
 
     settings: Settings
-    interval_method: str
-    test_method: str
-    correction: str
     definition: str
     comparisons: tuple[Comparison, ...]
     overall: Overall

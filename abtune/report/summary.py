@@ -155,10 +155,11 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
     if not view.brief:
-        correction = f"Adjusted p: {analysis.correction}. " if several else ""
+        how = analysis.settings
+        correction = f"Adjusted p: {how.procedure.words}. " if several else ""
         methods = (
-            f" Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
-            f"{correction}Resampling seed: {analysis.settings.rng_seed}."
+            f" Interval: {how.interval.words}. Test: {how.difference_test.words}. "
+            f"{correction}Resampling seed: {how.rng_seed}."
         )
         yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
 
@@ -312,8 +313,10 @@ ANALYSIS = {
     **_same("baseline candidate level margin tolerance rng_seed", "settings.{}"),
     **_same("estimand method", "settings.{}"),
     "correction_method": "settings.correction",
-    **_same("interval_method test_method correction definition sentence shapes_in_dataset caveats overall"),
-    **_same("claims worst"),
+    "interval_method": "settings.interval.words",
+    "test_method": "settings.difference_test.words",
+    "correction": "settings.procedure.words",
+    **_same("definition sentence shapes_in_dataset caveats overall claims worst"),
 }
 # By field, the attribute of a comparison; also the order of the columns of CSV.
 COMPARISON = {

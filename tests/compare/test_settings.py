@@ -107,7 +107,7 @@ def test_max_t_finds_something_with_five_seeds() -> None:
     assert not any(row.verdict is Verdict.IMPROVED for row in hopeless.comparisons)
     analysis = abtune.analyze(dataset, correction="max-t")
     assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
-    assert "max-T" in analysis.correction
+    assert "max-T" in analysis.settings.procedure.words
     assert not any("No single shape can be shown to differ" in note for note in analysis.caveats)
     assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
 

@@ -108,9 +108,6 @@ def make_analysis(*comparisons: Comparison, **fields: Any) -> Analysis:
     chosen = {name: fields.pop(name) for name in Settings.__slots__ if name in fields}
     defaults: dict[str, Any] = {
         "settings": Settings(**{"baseline": "mainline", "candidate": "async", **chosen}),
-        "interval_method": "expanded percentile bootstrap",
-        "test_method": "exact permutation test of mean log latency",
-        "correction": "Holm over the shapes",
         "definition": "Boost: latency of the baseline over that of the candidate, minus 1.",
         "comparisons": comparisons,
         "overall": overall,
