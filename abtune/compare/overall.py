@@ -17,9 +17,8 @@ import numpy as np
 from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, OfKind, Overall, Weighted, Without
 from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
-from abtune.samples import Samples, Sides, keep_best, two_sample
+from abtune.samples import Samples, Sides, two_sample
 from abtune.stats.across_shapes import heterogeneity, placements
-from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, standard_error
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
@@ -37,7 +36,6 @@ THESE = "geometric mean of these shapes"
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
 FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
-_BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for others of this kind"
 OF_THESE_KINDS = LIKE_THESE.replace("this kind", "these kinds")
 
@@ -54,7 +52,8 @@ def overall(
     # Without repeated seeds the mean boost is known all the same; it just has no interval.
     used = replicated if replicated.any() else matched
     known = replicated & (estimate.error > 0)
-    these = _kept(settings.estimand) if settings.estimand.searches > 1 else THESE
+    k = settings.estimand.searches
+    these = THESE if k == 1 else f"each shape tuned {k} times, the best kept"
 
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
@@ -76,7 +75,6 @@ def overall(
             estimate.difference[known], estimate.error[known], estimate.freedom[known]
         ),
         weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
-        best_of=tuple(_best_of(runs, replicated, level)),
         by_kind=tuple(
             OfKind(workload=kind, shapes_like_these=of_others(chosen))
             for kind, chosen in _kinds(workloads, matched).items()
@@ -116,20 +114,6 @@ def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
     weight = _even(used)
     # Rounding errors of shapes may all have one sign.
     return half_width(both_variances(samples, weight), level) + float(weight @ samples.rounding)
-
-
-def _best_of(runs: Sides, used: Booleans, level: float) -> Iterator[Aggregate]:
-    """Yield the mean boost if each shape is tuned k times and the best is kept."""
-    for best in _BEST_OF:
-        if not used.any() or min(side.n[used].min() for side in runs) < best.fewest_seeds:
-            return
-        kept = two_sample(*keep_best(runs, best))
-        log_boost = standard_error(kept).difference[used]
-        yield _aggregate(log_boost, _half_over_seeds(kept, used, level), _kept(best))
-
-
-def _kept(best: Estimand) -> str:
-    return f"each shape tuned {best.searches} times, the best kept"
 
 
 def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:

@@ -244,9 +244,6 @@ class Overall:
     # Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
     heterogeneity: Heterogeneity
     weighted: Weighted | None  # the time of a program, if weights were given
-    # The mean boost over these shapes if each is tuned two or three times and the best is kept. Empty below
-    # 10 seeds, where the intervals would be too narrow.
-    best_of: tuple[Aggregate, ...] = ()
     # The same as `shapes_like_these` for each kind with three shapes or more; empty if there is one kind.
     by_kind: tuple[OfKind, ...] = ()
 

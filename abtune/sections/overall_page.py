@@ -28,8 +28,6 @@ def _meanings(overall: Overall) -> Iterator[str]:
     yield "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds."
     if overall.by_kind:
         yield "other: expected for other shapes of that kind."
-    if overall.best_of:
-        yield "best of k: each shape is tuned k times, and the best is kept."
     if overall.weighted is not None:
         yield "time: all calls of a program, each shape's geometric mean latency times its calls."
     if overall.leave_one_out is not None:
@@ -44,8 +42,6 @@ def _boosts(analysis: Analysis) -> Grid:
     }
     for kind in overall.by_kind:
         rows[f"other {kind.words}"] = overall_interval(kind.shapes_like_these)
-    for k, line in enumerate(overall.best_of, start=2):
-        rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:
         rows[f"time of {overall.weighted.name}"] = overall_interval(overall.weighted)
     if overall.leave_one_out is not None:

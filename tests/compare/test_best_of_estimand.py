@@ -78,7 +78,6 @@ def test_every_line_is_of_the_best() -> None:
     kept = abtune.analyze(dataset, weights=weights, estimand=THREE.value)
     assert typical.overall.these_shapes.boost < 0.05
     assert kept.overall.these_shapes.boost > 0.1
-    assert kept.overall.these_shapes == typical.overall.best_of[1]
     assert kept.overall.improvement == typical.overall.improvement
     assert kept.overall.weighted.boost == pytest.approx(kept.overall.these_shapes.boost, abs=0.02)
     assert [row.baseline for row in kept.comparisons] == [row.baseline for row in typical.comparisons]

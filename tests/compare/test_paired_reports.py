@@ -1,6 +1,5 @@
 """Analyses of a shared design: seeds are pairs, from the dataset to the verdict."""
 
-import itertools
 import json
 import math
 from dataclasses import replace
@@ -78,37 +77,17 @@ def test_the_numbers_are_those_of_pairs() -> None:
     assert {row.baseline.n for row in rows} == {row.candidate.n for row in rows} == {12}
 
 
-def test_overall_boost_and_best_of_are_of_pairs() -> None:
+def test_overall_boost_is_of_pairs() -> None:
     """The mean over shapes has the paired t interval of the seeds' means, as complete data give it."""
     log = logs()
     overall = judged(log).overall
     of_seed = (log[:, 0] - log[:, 1]).mean(axis=0)
     bounds = np.expm1(stats.ttest_1samp(of_seed, 0).confidence_interval(0.95))
     assert [overall.these_shapes.boost_low, overall.these_shapes.boost_high] == pytest.approx(bounds)
-    independent = abtune.analyze(shared_sweep(log, "independent")).overall
-    assert len(overall.best_of) == 2
-    for pairs, alone in zip(overall.best_of, independent.best_of, strict=True):
-        assert pairs.boost == pytest.approx(alone.boost)
-        assert pairs.boost_high - pairs.boost_low < alone.boost_high - alone.boost_low
     won = (log[:, 0] > log[:, 1]).mean()
     assert overall.improvement.probability == pytest.approx(won)
     assert overall.improvement.low < won < overall.improvement.high
     assert "pairs" in overall.improvement.meaning
-
-
-def test_best_of_is_the_jackknife_over_pairs() -> None:
-    """Leaving out a pair leaves out both of its runs."""
-    log = logs(boosts=(0.1,), n=10)
-
-    def best_of_two(values: np.ndarray) -> float:
-        both = [np.mean([min(pair) for pair in itertools.combinations(side, 2)]) for side in values[0]]
-        return float(both[0] - both[1])
-
-    whole, n = best_of_two(log), 10
-    pseudo = [n * whole - (n - 1) * best_of_two(np.delete(log, left_out, axis=2)) for left_out in range(n)]
-    bounds = np.expm1(stats.ttest_1samp(pseudo, 0).confidence_interval(0.95))
-    line = judged(log).overall.best_of[0]
-    assert [line.boost_low, line.boost_high] == pytest.approx(bounds)
 
 
 def test_the_time_of_a_program_is_that_of_pairs() -> None:
