@@ -298,8 +298,8 @@ class Analysis:
 
     Notes
     -----
-    :meth:`report`, :meth:`plot` and :attr:`same_schedule` are loaded when they are used: they live in rooms
-    that are built on this one.
+    :meth:`report` and :meth:`plot` are loaded when they are used: they live in rooms that are built on this
+    one. :func:`abtune.describe` returns what further sections show.
     """
 
     settings: Settings
@@ -392,13 +392,6 @@ class Analysis:
             dataset[name].attrs["units"] = "s"
         told = ("baseline", "candidate", "level", "margin", "tolerance")
         return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
-
-    @property
-    def same_schedule(self) -> Any:
-        """What the same schedules show: a :class:`SameSchedule`; None for a dataset without transfers."""
-        if "transfer_latency" not in self.dataset:
-            return None
-        return load("abtune.sections.same_schedule.same_schedule:describe_same_schedule")(self)
 
     @property
     def baseline(self) -> str:

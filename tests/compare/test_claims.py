@@ -329,7 +329,6 @@ def test_an_analysis_shows_itself() -> None:
     table = analysis.to_dataframe()
     assert table["boost"].tolist() == [row.boost for row in analysis.comparisons]
     assert table["p_resampled"].dtype == float  # NaN, because the test was not made
-    assert analysis.same_schedule is None
     assert analysis.plot().axes
     with pytest.raises(InputError, match="no format 'docx'"):
         analysis.report("docx")
