@@ -57,8 +57,10 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 def _at(kind: type, path: list[str]) -> dict[str, Any]:
     """Return the schema of an attribute of an attribute ... of a class."""
     first, *others = path
-    found = getattr(kind, first, None)
-    inner = get_type_hints(found.fget)["return"] if isinstance(found, property) else _hints(kind)[first]
+    attribute = getattr(kind, first, None)
+    inner = _hints(kind).get(first)
+    if isinstance(attribute, property):
+        inner = get_type_hints(attribute.fget)["return"]
     return _at(inner, others) if others else _schema(inner)
 
 

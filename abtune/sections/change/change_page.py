@@ -137,7 +137,7 @@ def mean_words(mean: MeanChange | ShapeChange, level: float) -> str:
 def _notes(change: Change) -> Iterator[str]:
     for side, labels in (("A", change.only_a), ("B", change.only_b)):
         if labels:
-            yield f"{count(len(labels), 'shape')} only in {side}, not compared: {some_of(labels)}."
+            yield f"{count(len(labels), 'shape')} only in {side}, not compared: {some_of(labels, most=1)}."
     yield from change.caveats
     if known := [row.words for row in change.mismatches if row.known]:
         yield f"Not the same in A and B: {'; '.join(known)}. A change may have such a cause, or another."
