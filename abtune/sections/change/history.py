@@ -309,7 +309,7 @@ def _caveats(
 ) -> Iterator[str]:
     if undated:
         yield f"No date: {listed(undated)}. The datasets stand in the order given."
-    every = {str(label) for dataset in series.values() for label in dataset["shape"].values.tolist()}
+    every = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
     if more := len(every) - len(shapes):
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
     for change in steps:
