@@ -152,15 +152,9 @@ def _carry_out(
     about = session_facts(plan, workplace.facts, options)
 
     def carry_out(runs: Plan, looks: str) -> Outcome:
+        facts = {**about, LOOKS: looks} if looks else about
         with progress_for(sys.stderr) as progress:
-            return run_sweep(
-                runs,
-                store,
-                workplace,
-                about={**about, LOOKS: looks} if looks else about,
-                end=end,
-                progress=progress,
-            )
+            return run_sweep(runs, store, workplace, about=facts, end=end, progress=progress)
 
     def report(look: Look, settled: int) -> None:
         dropped = f", {len(look.dropped)} dropped: {', '.join(look.dropped)}" if look.dropped else ""

@@ -36,15 +36,10 @@ class WholeSummaries(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries."""
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in commands if command]
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, command.get_short_help_str(limit=1000))
-                    for name, command in commands.items()
-                    if command
-                ]
-            )
+            formatter.write_dl(rows)
 
 
 class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from click 8.2 on

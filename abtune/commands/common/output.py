@@ -202,28 +202,21 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
     if not stream.isatty():
         yield Log(stream)
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        TextColumn("{task.fields[news]}"),
-    )
-    # Rich would look at the last 30 s alone, in which a slow search reports at most once.
-    with Progress(
-        *columns, console=Console(file=stream), transient=True, speed_estimate_period=1800.0
+    with bars.Progress(
+        "{task.description}",
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        "left",
+        bars.TimeRemainingColumn(elapsed_when_finished=False),
+        "{task.fields[news]}",
+        console=Console(file=stream),
+        transient=True,
+        # Rich would look at the last 30 s alone, in which a slow search reports at most once.
+        speed_estimate_period=1800.0,
     ) as progress:
         yield Bar(progress)
 
