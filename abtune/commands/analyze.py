@@ -21,13 +21,7 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.commands.common.output import Destination, default_dataset, remark, report_options
-from abtune.commands.common.section_options import (
-    GroupedCommand,
-    Wanted,
-    choice_options,
-    section_options,
-    wanted_sections,
-)
+from abtune.commands.common.section_options import GroupedCommand, Wanted, choice_options, section_options
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent, some_of
 
@@ -121,7 +115,7 @@ def analyze(dataset: str | None, *, destination: Destination, **options: Any) ->
     import abtune
 
     source, weights = dataset or default_dataset(), options["weights"]
-    wanted = wanted_sections(options["section"], explain=options["explain"], weights=weights)
+    wanted = Wanted.asked(options["section"], explain=options["explain"], weights=weights)
     destination.check(filter(None, [source, weights]))
     opened = abtune.open_dataset(source)
     only_timings = not wanted.main and wanted.names == {"timings"}

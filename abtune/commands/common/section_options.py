@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -33,6 +33,22 @@ class Wanted:
     values: Mapping[str, str | None]  # of the options that ask for sections, by name
     kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
     main: str  # what of the main report stands before them: report, summary, or empty for nothing
+
+    @classmethod
+    def asked(cls, names: Sequence[str], **values: str | None) -> Self:
+        """Return the sections of names, and of options that ask for some. Without any, it is the report."""
+        for name in names:
+            if name not in section_names():
+                raise unknown_name("section", name, section_names())
+        implied = [kind for kind in SECTIONS.values() if values.get(kind.asked_by) is not None]
+        for kind in SECTIONS.values():
+            if kind.in_place and kind.option in names and kind not in implied:
+                raise InputError(f"the section {kind.option} takes a value; use --{kind.asked_by}")
+        kinds = tuple(kind for kind in SECTIONS.values() if kind.option in names or kind in implied)
+        main = next((name for name in MAIN if name in names), "")
+        if not names and not any(kind.in_place for kind in kinds):
+            main = "report"
+        return cls(values=values, kinds=kinds, main=main)
 
     @property
     def names(self) -> set[str]:
@@ -78,22 +94,6 @@ class GroupedCommand(click.Command):
 def section_names() -> list[str]:
     """Return the names that ``--section`` knows."""
     return [*MAIN, *(kind.option for kind in SECTIONS.values())]
-
-
-def wanted_sections(asked: Sequence[str], **values: str | None) -> Wanted:
-    """Return the sections: of names, and of options that ask for some. Without any, this is the report."""
-    for name in asked:
-        if name not in section_names():
-            raise unknown_name("section", name, section_names())
-    implied = [kind for kind in SECTIONS.values() if values.get(kind.asked_by) is not None]
-    for kind in SECTIONS.values():
-        if kind.in_place and kind.option in asked and kind not in implied:
-            raise InputError(f"the section {kind.option} takes a value; use --{kind.asked_by}")
-    kinds = tuple(kind for kind in SECTIONS.values() if kind.option in asked or kind in implied)
-    main = next((name for name in MAIN if name in asked), "")
-    if not asked and not any(kind.in_place for kind in kinds):
-        main = "report"
-    return Wanted(values=values, kinds=kinds, main=main)
 
 
 def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - as click calls it

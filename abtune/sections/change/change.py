@@ -36,6 +36,7 @@ from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
+from abtune.stats.variance import both_variances, variance_of_both
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -115,7 +116,10 @@ def compare_datasets(
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     boosts = [] if same_winners else pairs  # of the same winners, each is compared with itself
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
-    log, one_split, variances = log_change(boosts, samples, weight)
+    log, one_split = log_change(boosts, samples)
+    # The variance of the mean change is the sum of two: of both boosts, or of both samples.
+    of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in boosts]
+    variances = of_boosts or both_variances(samples, weight)
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
     tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -20,24 +19,18 @@ from abtune.stats.estimates import (
 from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
 from abtune.stats.testing.significance import split_share
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import (
-    ClusteredVariance,
-    both_variances,
-    half_width,
-    mean_of_known,
-    variance_of_both,
-)
-
-# The log changes of all shapes, the share of one split of the seeds of each, and two variances, whose sum is
-# the variance of the mean change.
-LogChange: TypeAlias = tuple[StandardError, Floats, Sequence[ClusteredVariance]]
+from abtune.stats.variance import ClusteredVariance, both_variances, half_width, mean_of_known
 
 
-def log_change(boosts: Sequence[TwoSample], samples: TwoSample, weight: Floats) -> LogChange:
-    """Return the change between two boosts; without these, between the samples of :func:`with_each_sign`."""
-    if boosts:
-        return _between_boosts(boosts, weight)
-    return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
+def log_change(boosts: Sequence[TwoSample], samples: TwoSample) -> tuple[StandardError, Floats]:
+    """Return the log changes of all shapes, and the share of one split of the seeds of each.
+
+    They are between two boosts; without these, between the samples of :func:`with_each_sign`.
+    """
+    if not boosts:
+        return conservative_welch(samples), split_share(samples)
+    # The larger share is the careful one: where nothing varies, it bounds p from below.
+    return _between_boosts(*boosts), np.maximum(*map(split_share, boosts))
 
 
 def with_each_sign(
@@ -75,28 +68,25 @@ def _joined(*samples: Floats) -> Floats:
     return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
 
 
-def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> LogChange:
+def _between_boosts(before: TwoSample, after: TwoSample) -> StandardError:
     """Return the change between the boosts of two datasets whose searches are independent."""
     # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
     # with these, up to 8 (analysis/simulations/change_freedom.py).
-    a, b = (conservative_welch(pair) for pair in pairs)
+    a, b = conservative_welch(before), conservative_welch(after)
     squares = a.error**2, b.error**2
     # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
     equally_many = np.zeros(len(squares[0]), dtype=np.int64)
     # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
     freedom = conservative_freedom(squares, (a.freedom, b.freedom), equally_many)
     # Two or three seeds beside many have their own, as within a dataset.
-    n, m = (pair.sizes.min(axis=1) for pair in pairs)
+    n, m = before.sizes.min(axis=1), after.sizes.min(axis=1)
     of_few = np.where(n < m, a.freedom, b.freedom)
     few = (np.minimum(n, m) <= 3) & (np.maximum(n, m) >= 2 * np.minimum(n, m))
-    estimate = StandardError(
+    return StandardError(
         difference=b.difference - a.difference,
         error=np.sqrt(sum(squares)),
         freedom=np.where(few, np.fmin(freedom, of_few), freedom),
     )
-    # The larger share is the careful one: where nothing varies, it bounds p from below.
-    one_split = np.maximum(*map(split_share, pairs))
-    return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
 
 
 def mean_change(

@@ -21,19 +21,7 @@ from abtune.dataset.provenance import is_merged, measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import OVERALL, decimals_of, interval_column
-from abtune.report.page import (
-    SHAPE,
-    Bullets,
-    Cell,
-    Column,
-    Grid,
-    Heading,
-    Part,
-    Prose,
-    Section,
-    column,
-    table,
-)
+from abtune.report.page import SHAPE, Bullets, Cell, Column, Heading, Part, Prose, Section, column, table
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
@@ -350,7 +338,7 @@ def _page(history: History) -> Iterator[Part]:
     yield Bullets(history.caveats, footnotes=(changed,) if some else ())
 
 
-def _table(history: History) -> Grid:
+def _table(history: History) -> Part:
     many, moments, change = len(history.datasets), history.moments, history.first_to_last
     level = history.level
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
