@@ -121,5 +121,5 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
     if kind.in_place and kind.asked_by not in options:
-        raise InputError(f"{section} needs the option {kind.asked_by}")
+        raise InputError(f"{section} needs {kind.asked_by}=VALUE, as --{kind.asked_by} takes it")
     return kind.section(analysis, options).result

@@ -45,7 +45,7 @@ def test_a_section_is_named_as_on_the_command_line() -> None:
         ("noisy", {}, "unknown section 'noisy'; did you mean: noise"),
         ("noise", {"weights": "x"}, "unknown option of noise 'weights'"),
         ("curve", {"figure": "a.png"}, "unknown option of curve 'figure'"),
-        ("explain", {}, "explain needs the option explain"),
+        ("explain", {}, "explain needs explain=VALUE"),
         ("explain", {"explain": 3}, "explain is a list, such as"),
         ("same_schedule", {}, "transfers"),
     ],
