@@ -18,6 +18,7 @@ from abtune.commands.common.options import (
 )
 from abtune.commands.common.output import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
+from abtune.errors import InputError
 from abtune.text import count
 
 
@@ -80,6 +81,9 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
     from abtune.sections.power.power_page import power_page
     from abtune.sections.power.seed_plan import BOOSTS, SEEDS
 
+    configs = goal["baseline"], goal["candidate"]
+    if goal["cv"] is not None and (dataset or any(configs)):
+        raise InputError("--cv is instead of a dataset; give one of them")
     destination.check([dataset or DEFAULT_DATASET])
     name = dataset or (default_dataset() if goal["cv"] is None else "")
     pilot = abtune.open_dataset(name) if name else None

@@ -333,12 +333,12 @@ def power(
         raise InputError("a plan takes a dataset or cv, the noise as a fraction; give one of them")
     if dataset is not None:
         validate(dataset)
-    if cv is not None:
-        check_fraction("cv", cv, 0.05, most=2)
-        if baseline or candidate:
-            raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
+    if cv is not None and (baseline or candidate):
+        raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
     check_fraction("target", target, 0.8)
     check_fraction("level", level, 0.95)
+    if cv is not None:
+        check_fraction("cv", cv, 0.05, most=2)
     check_list("boosts", boosts, 0.05)
     check_list("seeds", seeds, 10)
     for boost in boosts:
