@@ -189,6 +189,18 @@ def test_the_importer_is_found_by_content(
     xr.testing.assert_identical(abtune.open_dataset("found.nc"), abtune.open_dataset("named.nc"))
 
 
+def test_columns_find_the_importer_of_unknown_content(empty_folder: Path, run: Run) -> None:
+    """Only one kind of importer has --columns, so a file without a time column needs no name of it."""
+    Path("serve.json").write_text('{"backend": "x", "mean_ttft_ms": 12.5, "duration": 30}', encoding="utf-8")
+    files = ["--run", "old=serve.json", "--out", "x.nc", "--shape", "serve"]
+    assert "no importer knows this content" in run("import", *files).err
+    assert "time=NAME --unit ms" in run("import", *files).err, "two columns may have times"
+    done = run("import", *files, "--columns", "time=mean_ttft_ms")
+    assert (done.code, done.err) == (0, "")
+    assert "abtune import timings" in done.out
+    assert abtune.open_dataset("x.nc").latency.item() == pytest.approx(0.0125)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -219,7 +219,9 @@ def _find(ctx: click.Context, args: Sequence[str]) -> str:
     files = click.Argument(["files"], nargs=-1)
     command = click.Command("import", params=[files, *_by_name("A file"), *anything, *output_options()])
     with command.make_context("import", list(args), parent=ctx.parent) as inner:
-        importer = recognise(_sources(*(inner.params[name] for name in ("files", "runs", "pattern"))))
+        given = {name for name, option in options.items() if inner.params[_destination(option)]}
+        sources = _sources(*(inner.params[name] for name in ("files", "runs", "pattern")))
+        importer = recognise(sources, given)
         if importer.inputs is Inputs.TABLES and (inner.params["runs"] or inner.params["pattern"]):
             raise InputError(
                 f"{importer.kind} names its configurations; give files without --run and --pattern"

@@ -26,7 +26,7 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_beginning, read_text
-from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly
+from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly, split_unit
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -243,7 +243,8 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
         return f"it has no column of times; {AS_CSV}"
     if len(columns) < 3 and not clocks:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
-    time = clocks[0] if len(clocks) == 1 else "NAME"
+    others = [name for name in columns if name not in clocks and split_unit(name)[1] in PER_SECOND]
+    time = clocks[0] if len(clocks) == 1 and not others else "NAME"
     unit = "" if (heading := known_heading(time, UNITS)) and heading.unit else " --unit ms"
     columns_and_unit = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
     command = import_command(path, importer="timings", options=columns_and_unit)

@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import entry_points
@@ -94,13 +94,18 @@ def others() -> Mapping[str, Importer]:
     return importers
 
 
-def recognise(sources: Sequence[Source]) -> Importer:
-    """Return the one importer that reads all of the sources, by their content."""
+def recognise(sources: Sequence[Source], options: Set[str] = frozenset()) -> Importer:
+    """Return the one importer that reads all of the sources: by their content, or by the options given."""
     able = all_importers()
+    takers = {
+        one.like or one.name for one in able if options and options <= {option.name for option in one.options}
+    }
     for source in sources:
         _check_readable(source.path)
         readers = _readers(source.path)
         left = tuple(importer for importer in able if importer in readers)
+        if not left and len(takers) == 1:
+            return importer_named(takers.pop())
         if not left:
             also = "" if source is sources[0] else f", unlike the files before ({_listed(able)})"
             known = f"abtune import lists what it reads; if it is something else, {AS_CSV}"

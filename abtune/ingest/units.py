@@ -92,7 +92,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
     if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
         return Heading(name="time", unit=unit_named(cell))
-    name, unit = _split(cell)
+    name, unit = split_unit(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
     plain = all(
@@ -123,10 +123,10 @@ def spelled(unit: str) -> str:
     return unit.upper().replace("/S", "/s") if unit in RATES else unit
 
 
-def _split(cell: str) -> tuple[str, str]:
+def split_unit(cell: str) -> tuple[str, str]:
     """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
     if cell.isupper():  # TIME_MS
-        name, unit = _split(cell.lower())
+        name, unit = split_unit(cell.lower())
         if unit in PER_SECOND:
             return name.upper(), unit
     for opening, closing in ("()", "[]"):
