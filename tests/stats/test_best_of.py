@@ -5,11 +5,19 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 from closed_forms import mean_best
 
 import abtune
+from abtune.compare.results import Aggregate
+from abtune.errors import InputError
 from abtune.stats.estimand import ALLOWED_BEST_OF, BEST_OF
 from abtune.stats.variance import best_of
+
+
+def over_these_shapes(dataset: xr.Dataset) -> list[Aggregate]:
+    """Return the boosts over all shapes of the best of two and of three searches."""
+    return [abtune.analyze(dataset, estimand=f"best-of:{k}").overall.these_shapes for k in (2, 3)]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -50,10 +58,11 @@ def test_the_help_says_how_many_seeds_the_best_takes() -> None:
 
 def test_the_reference_data() -> None:
     """Of the 29 shapes the boost hardly depends on k; in five with long searches it gets narrower."""
-    lines = abtune.analyze(abtune.open_dataset("h200-tvm14009")).overall.best_of
-    assert [100 * line.boost for line in lines] == pytest.approx([8.8, 8.7], abs=0.06)
-    few = abtune.analyze(abtune.open_dataset("h200-tvm14009").isel(seed=slice(9)))
-    assert few.overall.best_of == ()
+    dataset = abtune.open_dataset("h200-tvm14009")
+    boosts = [100 * both.boost for both in over_these_shapes(dataset)]
+    assert boosts == pytest.approx([8.8, 8.7], abs=0.06)
+    with pytest.raises(InputError, match="best-of:2 takes 10 seeds per configuration"):
+        over_these_shapes(dataset.isel(seed=slice(9)))
 
 
 @pytest.mark.slow
@@ -66,6 +75,5 @@ def test_intervals_of_the_best_hold() -> None:
             dataset = abtune.make_dataset(
                 np.exp(logs - 8)[..., np.newaxis, np.newaxis], shapes=list("abcdef"), configs=["a", "b"]
             )
-            lines = abtune.analyze(dataset).overall.best_of
-            held[kind] += [line.boost_low <= 0 <= line.boost_high for line in lines]
+            held[kind] += [both.boost_low <= 0 <= both.boost_high for both in over_these_shapes(dataset)]
     assert (held / reports >= 0.92 - 3 * math.sqrt(0.92 * 0.08 / reports)).all()
