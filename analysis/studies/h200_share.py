@@ -385,6 +385,7 @@ def report() -> str:
         "Is `abtune sweep --share` worth it? Yes, if you ask what each configuration makes of the same",
         "schedules. This *boost at equal knowledge* leaves out luck and effort of a search, which the",
         "boost of independent searches includes. `python analysis/studies/h200_share.py` writes this page.",
+        "`data/README.md` describes the data.",
         "",
         *published_shapes(independent, shared),
         *designs(),

@@ -114,7 +114,7 @@ Are the boosts of [apache/tvm#14009](https://github.com/apache/tvm/pull/14009) r
 are](sweep.md#what-is-compared)), with {dataset.sizes["seed"]} seeds of {dataset.sizes["trial"]} trials:
 {int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs,
 {float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time. In the terminal: `abtune analyze {NAME}`.
-`python analysis/studies/h200_tvm14009.py` writes this page.
+`python analysis/studies/h200_tvm14009.py` writes this page. `data/README.md` describes the data.
 
 ![Boosts with intervals, and the published ones]({NAME}.png)
 
@@ -135,7 +135,7 @@ With some other options, more shapes are improved. The default was fixed before 
 
 {method_table(dataset)}
 
-`bh` is a screen: one in twenty of its claims may be false.
+`bh` is a screen: one in twenty of its claims may be false. Confirm them by more seeds.
 
 ## Where the noise comes from
 
