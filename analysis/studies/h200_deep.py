@@ -225,7 +225,8 @@ and the {len(rows) - len(negative)}
 with the largest. There are {seeds} seeds per side of `async` and `mainline`,
 {int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
 {float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time. In the terminal:
-`abtune analyze {NAME} --section curve`. `python analysis/studies/h200_deep.py` writes this page.
+`abtune analyze {NAME} --section report,curve`; `abtune power {NAME}` says what would settle more.
+`python analysis/studies/h200_deep.py` writes this page. `data/README.md` describes the data.
 
 ![Searches, their noise, and boosts beside the published ones]({NAME}.png)
 
@@ -251,7 +252,7 @@ hosts, differ by {100 * np.expm1(early.mean() - shorter.mean()):+.1f} % (standar
 ## By number of trials
 
 By the searches' own timings, geometric means over shapes and seeds. *Noise*: standard deviation of the log
-latency between seeds, pooled over the {end[..., 0].size} cells, with its 95 % interval (chi-square).
+latency between seeds, pooled over shapes and sides, with its 95 % interval (chi-square).
 MetaSchedule's cost model answers at random until it has seen {WARM_UP} trials, so it guides only what comes
 after {64 * math.ceil(WARM_UP / 64)}.
 
@@ -320,7 +321,8 @@ def searched_again(dataset: xr.Dataset) -> str:
     return f"""\
 ## Mainline against itself
 
-Does abtune find a difference where there is none? `h100-again` compares mainline with itself:
+Does abtune find a difference where there is none? `h100-again` compares mainline with
+itself, named `again`:
 {fresh.sizes["shape"]} shapes, two sides, {seeds_of(fresh)}.
 
 {own.sentence}
