@@ -27,7 +27,7 @@ from abtune.ingest.units import UNITS
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
 _WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
 # The lines of Compare of torch.utils.benchmark that have no cells, and the one below all of its tables.
-_COMPARE = re.compile(r"\[-+ ?(?P<title>[^\[\]].*?)? ?-+\]|(?P<threads>\d{1,9}) threads?: -+")
+_COMPARE = re.compile(r"\[-* (?P<title>.*) -*\]|(?P<threads>\d{1,9}) threads?: -*")
 _COMPARE_UNIT = re.compile(r"Times are in \w+ \((s|ms|us|ns)\)\.")
 _Row: TypeAlias = tuple[int, list[str]]
 
@@ -116,6 +116,18 @@ def printed_rows(lines: Sequence[str]) -> tuple[dict[int, str], dict[int, list[s
     return titles, rows
 
 
+def titles_of(text: str) -> tuple[str, ...]:
+    """Return the titles and numbers of threads in what ``perf_report`` or ``Compare`` prints."""
+    lines = text.split("\n")
+    compared = [line.strip("[- ]:") for line, below in itertools.pairwise(lines) if _title(line, below)]
+    return tuple(dict.fromkeys((*printed_rows(lines)[0].values(), *compared)))
+
+
+def _title(line: str, below: str) -> re.Match[str] | None:
+    """Return what a line of ``Compare`` says above cells; None for a line that is no title."""
+    return _COMPARE.fullmatch(line.strip()) if "|" in below else None
+
+
 def compared_rows(lines: Sequence[str]) -> dict[int, list[str]]:
     """Return the rows, by numbers of lines, of what ``Compare`` of ``torch.utils.benchmark`` prints.
 
@@ -125,8 +137,8 @@ def compared_rows(lines: Sequence[str]) -> dict[int, list[str]]:
     headings: list[int] = []
     where: dict[int, tuple[str, str]] = {}  # the title and the threads of each line
     title = threads = ""
-    for number, line in enumerate(lines, start=1):
-        if match := _COMPARE.fullmatch(line.strip()):
+    for number, (line, below) in enumerate(itertools.pairwise([*lines, ""]), start=1):
+        if match := _title(line, below):
             title, threads = match["title"] or title, match["threads"] or ""
             headings += [number + 1] * (match["threads"] is None)
             rows |= {number: [""]} if match["threads"] else {}

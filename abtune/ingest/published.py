@@ -22,9 +22,10 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.merge import merge_datasets
+from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.joined_columns import compared_rows, printed_rows, with_labels
+from abtune.ingest.joined_columns import compared_rows, printed_rows, titles_of, with_labels
 from abtune.ingest.sources import Source, baseline_first, read_once, recorded_path
 from abtune.ingest.table_columns import (
     FIELDS,
@@ -42,6 +43,7 @@ from abtune.ingest.table_columns import (
 from abtune.ingest.tables import CUT, table_rows
 from abtune.ingest.texts import naming
 from abtune.ingest.units import (
+    FAILED,
     FLOPS,
     LONGEST_CELL,
     MISSING,
@@ -73,8 +75,10 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     """Return the tables of one file, or of several, each of which is a seed."""
     datasets: dict[str, xr.Dataset] = {}
     notes: list[str] = []
+    titles: dict[tuple[str, ...], Path] = {}
     for source, text in read_once(sources):
         own: list[str] = []
+        titles[titles_of(text)] = source.path
         with naming(source.path):
             attrs = {"sources": json.dumps([recorded_path(source.path)])}
             dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=own)
@@ -84,6 +88,10 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         notes += own if len(sources) == 1 else [f"{source.path}: {note}" for note in own]
     if len(datasets) == 1:
         return Imported(dataset=dataset, notes=tuple(notes))
+    if len(titles) > 1:
+        are = listed(f"{shortened(', '.join(own) or 'none')} in {path}" for own, path in titles.items())
+        remedy = "files are seeds of the same tables; those of others belong into one file, or are no seeds"
+        raise DatasetError(f"titles are {are}; {remedy}")
     note = f"each file is one seed: {len(datasets)} seeds; that holds if each was a process of its own"
     return Imported(dataset=merge_datasets(datasets), notes=(note, *notes))
 
@@ -134,7 +142,8 @@ PUBLISHED = Importer(
 )
 
 
-# The shape of a line, None where its label names no sizes, and its seconds, NaN where there are none.
+# The shape of a line, None where its label names no sizes, and its seconds: NaN where there are none, and
+# infinite where a run failed.
 _Row: TypeAlias = tuple[Shape | None, tuple[float, ...]]
 
 
@@ -175,14 +184,18 @@ def parse_published(
     attrs = {**(attrs or {}), **({"latency_source": "throughput"} if tables.works else {})}
     notes += tables.works
     latency = np.array([seconds for _, seconds in rows.values()])
-    if np.isnan(latency).all():
+    if not np.isfinite(latency).any():
         raise DatasetError("no number in any row; put in what was measured")
     values = shape_values([shape for shape, _ in rows.values()])
+    status = np.select(
+        [np.isnan(latency), np.isinf(latency)], [RunStatus.MISSING, RunStatus.FAILED], RunStatus.COMPLETE
+    )
     dataset = make_dataset(
-        latency[:, :, np.newaxis],
+        np.where(np.isinf(latency), np.nan, latency)[:, :, np.newaxis],
         shapes=list(rows),
         configs=configs,
         workloads=values.pop("workload"),
+        run_status=status[:, :, np.newaxis],
         attrs=attrs,
     )
     return add_variables(dataset, **values)
@@ -388,12 +401,12 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
 
 
 def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
-    """Return a throughput or a time in seconds, NaN where there is none.
+    """Return a throughput or a time in seconds, NaN where there is none, infinite where the run failed.
 
     A rate whose work is unknown becomes the time of 10^9 operations or bytes.
     """
     if cell.casefold() in MISSING:
-        return math.nan
+        return math.inf if cell.casefold() in FAILED else math.nan
     number = read_number(cell, f"; {plainly(cell)}, or - if there is none")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
@@ -411,7 +424,7 @@ def _check_boost(cell: str, latency: Sequence[tuple[float, float]], over: set[st
     ``latency`` has the seconds and the relative rounding of each column, because boosts are computed before
     times are rounded. ``over`` keeps what all boosts of a table can be over.
     """
-    if cell.casefold() in MISSING or any(math.isnan(seconds) for seconds, _ in latency):
+    if cell.casefold() in MISSING or not all(math.isfinite(seconds) for seconds, _ in latency):
         return
     pairs = [(old / new, a + b) for (old, a), (new, b) in itertools.combinations(latency, 2)]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from abtune.errors import DatasetError
-from abtune.ingest.table_columns import time_columns
-from abtune.ingest.texts import json_documents
+from abtune.ingest.table_columns import FIELDS, time_columns
+from abtune.ingest.texts import json_documents, unrepeated
 from abtune.text import listed
 
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
@@ -54,15 +54,20 @@ def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError 
         documents = [(documents[0][0], record) for record in _within(documents[0][1])]
     if others := [line for line, record in documents if not isinstance(record, dict)]:
         raise DatasetError(f"line {others[0]}: is no record, which is an object of names and values")
-    return [(line, dict(_flat(record))) for line, record in documents], error
+    return [(line, unrepeated([*_flat(record)])) for line, record in documents], error
 
 
 def _within(document: Any) -> list[Any]:
     """Return the objects in the list or object that a document has, such as ``results``; else itself."""
-    values = document.items() if isinstance(document, dict) and not time_columns(list(document)) else ()
+    values = document.items() if isinstance(document, dict) else ()
     lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
     objects = {name: [*value.values()] for name, value in values if isinstance(value, dict)}
     lists = lists or _of_objects(objects)
+    if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took
+        timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]
+        if timed and document.keys().isdisjoint(FIELDS):
+            raise DatasetError(f"has a time beside its records in {timed[0]}; keep one of them")
+        return [document]
     if len(lists) > 1:
         raise DatasetError(f"has records in {listed(lists)}; keep one of them")
     return next(iter(lists.values()), [document])

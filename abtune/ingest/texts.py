@@ -93,7 +93,7 @@ def naming(where: object) -> Iterator[None]:
 def parse_json(text: str) -> Any:
     """Return what a JSON document holds."""
     with _decoding(text):
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=unrepeated)
 
 
 @contextlib.contextmanager
@@ -114,7 +114,7 @@ def _decoding(text: str) -> Iterator[None]:
 
 def json_documents(text: str) -> Iterator[tuple[int, Any]]:
     """Yield the documents that a text has in a row or in one list, each with the number of its line."""
-    decoder, is_list = json.JSONDecoder(object_pairs_hook=_object), text.lstrip()[:1] == "["
+    decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), text.lstrip()[:1] == "["
     between = re.compile(r"[\s,]*" if is_list else r"\s*")
     line, before, position = 1, 0, text.find("[") + 1 if is_list else 0
     while True:
@@ -150,7 +150,7 @@ def well_formed(said: str) -> Iterator[None]:
         raise DatasetError(f"{said}{missing}") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; one key twice is refused, because Python would keep the last value."""
     entries = dict(pairs)
     if len(entries) < len(pairs):

@@ -28,12 +28,13 @@ WORK = 1e9
 _MARKS_FAILURE = 1e9
 # A longer text is no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
-# What stands in a cell without a number.
-MISSING = {
-    *("", "-", "\u2013", "\u2014", "n/a", "na", "#n/a", "nan", "inf", "none", "null", "oom", "timeout"),
-    *("crash", "error", "fail", "failed", "failure"),
+# What stands in place of the number of a run that failed.
+FAILED = {
+    *("inf", "oom", "timeout", "crash", "error", "fail", "failed", "failure"),
     *("invalidconfig", "compilationfailedconfig", "runtimefailedconfig"),  # of Kernel Tuner
 }
+# What stands in a cell without a number.
+MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "#n/a", "nan", "none", "null", *FAILED}
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}

@@ -14,6 +14,7 @@ import abtune
 from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
+from abtune.ingest.joined_columns import compared_rows
 from abtune.ingest.published import parse_published
 from abtune.ingest.sources import Source
 from abtune.ingest.timings.csv_file import read_csv
@@ -224,6 +225,24 @@ def test_prints_of_compare_tell_their_tables_apart(tmp_path: Path) -> None:
     assert labels_of(imported.dataset, "shape") == shapes
     assert boosts(imported)[2:] == [1.5, 1.5]
     assert np.isnan(boosts(imported)[1])
+
+
+def test_a_line_of_many_dashes_is_read_at_once() -> None:
+    """The time to look for a title would else grow with the cube of the length of a line."""
+    assert compared_rows(["[" + "-" * 100_000, " | a | b"]) == {}
+
+
+def test_prints_of_other_tables_are_no_seeds(tmp_path: Path) -> None:
+    """A title or number of threads that all lines of a file share is in no label, and tells files apart."""
+    first = COMPARED.format(last=10, more="", unit="milliseconds (ms)")
+    short, long = (first.replace("[------ mm ------]", title) for title in ("[---- add ---]", "[ add ]"))
+    for second in (short, long, first.replace("1 threads", "8 threads")):
+        with pytest.raises(
+            DatasetError, match=r"titles are mm, 1 threads in .* and (add, 1|mm, 8) threads in .*1.csv;"
+        ):
+            read(tmp_path, first, second)
+    with pytest.raises(DatasetError, match="files are seeds of the same tables; those of others belong into"):
+        read(tmp_path, PRINTED, PRINTED.replace("softmax", "gelu"))
 
 
 def test_several_prints_of_compare_are_seeds(tmp_path: Path) -> None:

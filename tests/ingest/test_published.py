@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import abtune
+from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.published import PUBLISHED, parse_published, published_flop
 from abtune.ingest.sources import Source
@@ -128,6 +129,13 @@ def test_text_around_and_between_tables_is_ignored() -> None:
     assert dataset["shape"].values.tolist() == [GEMM, "M=1_N=1_K=1"]
     assert dataset["workload"].values.tolist() == ["gemm_nn", "gemm_nn"]
     assert math.isnan(dataset["latency"].values.ravel()[-1])
+
+
+def test_a_cell_may_say_that_its_run_failed() -> None:
+    """A failure that counts as missing would hide that one side fails more often."""
+    dataset = parse(table(f"|{GEMM}|1|2|100%|", "|M=1_N=1_K=1|OOM|-|-|"))
+    failed, missing = RunStatus.FAILED, RunStatus.MISSING
+    assert dataset["run_status"].values.tolist() == [[[0], [0]], [[failed], [missing]]]
 
 
 def test_tables_that_are_left_out_are_said(tmp_path: Path) -> None:

@@ -150,7 +150,21 @@ def test_a_cell_without_a_time_is_said(tmp_path: Path) -> None:
     imported = read(path)
     assert imported.dataset["run_status"].values.tolist() == [[[0, 0], [RunStatus.MISSING, 0]]]
     said = "3 cells without a time, the first in line 2; a run without any time is missing"
-    assert imported.notes[-1] == f"{path}: {said}"
+    assert imported.notes[-1] == f"{path}: {said}, or failed if its cell says so"
+
+
+@pytest.mark.parametrize("word", ["OOM", "failed", "inf", "Timeout"])
+def test_a_cell_may_say_that_its_run_failed(tmp_path: Path, word: str) -> None:
+    """A failure that counts as missing would hide that one side fails more often."""
+    text = f"shape,seed,a_ms,b_ms\nx,0,1,{word}\nx,1,1,2\nx,2,,2\nx,3,1,\n"
+    (status,) = read_text(tmp_path, text)["run_status"].values.tolist()
+    assert status == [[0, 0, RunStatus.MISSING, 0], [RunStatus.FAILED, 0, 0, RunStatus.MISSING]]
+
+
+def test_a_shape_may_be_called_as_its_column(tmp_path: Path) -> None:
+    """Only a line without a number is the heading again."""
+    dataset = read_text(tmp_path, "kernel,config,time_s\nkernel,a,2\n", columns={"shape": "kernel"})
+    assert (dataset["shape"].item(), dataset["latency"].item()) == ("kernel", 2)
 
 
 def test_a_column_without_any_time_is_named(tmp_path: Path) -> None:
@@ -274,7 +288,7 @@ def test_ordinary_names_say_no_unit(tmp_path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        *("gflop_s", "iter/s", "it_s", "fps", "throughput", "speedup", "mean_iter/s"),
+        *("gflop_s", "iter/s", "it_s", "fps", "throughput", "speedup", "mean_iter/s", "samples_s"),
         *("time_ps", "time (min)", "duration_h", "cycles", "std_ms", "log_time_us", "tput"),
     ],
 )
@@ -329,6 +343,20 @@ def test_records_of_json_are_a_table(tmp_path: Path, text: str) -> None:
     """They come as JSON lines, as a list, or as a part of a document; a list of times has repeats."""
     assert has_times(text)
     assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [0.002, 0.003]
+
+
+def test_how_long_all_records_took_is_none_of_them(tmp_path: Path) -> None:
+    """A time beside records may be that of the whole run; it is no timing of what --shape names."""
+    path = tmp_path / "a.json"
+    path.write_text('{"duration_s": 9, "results": [{"time_s": 1}, {"time_s": 2}]}', encoding="utf-8")
+    with pytest.raises(DatasetError, match="has a time beside its records in results; keep one of them"):
+        read(runs=[f"a={path}"], shape="x")
+
+
+def test_names_within_and_beside_an_object_may_not_be_one(tmp_path: Path) -> None:
+    """Python would keep the last value."""
+    with pytest.raises(DatasetError, match=r"has .config\.name. twice in one object; keep one of them"):
+        read_text(tmp_path, '{"shape": "x", "config": {"name": "a"}, "config.name": "b", "time_s": 1}')
 
 
 def test_records_of_json_may_lack_names(tmp_path: Path) -> None:

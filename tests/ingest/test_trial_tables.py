@@ -50,6 +50,14 @@ def test_lines_are_trials_in_order(tmp_path: Path, text: str, options: dict[str,
     assert not any("without a time" in note for note in imported.notes)  # as most searches have some
 
 
+def test_a_list_of_times_is_one_trial(tmp_path: Path) -> None:
+    """Its time is the mean, as of AutoTVM; the least repeat of a slow trial would be the winner else."""
+    text = '{"x": 1, "time_s": [5, 1, 6]}\n{"x": 2, "time_s": [3, 3]}\n'
+    dataset = read(tmp_path, text, shape="add").dataset
+    assert dataset["trial_latency"].values.ravel().tolist() == [4, 3]
+    assert dataset["latency"].item() == 3
+
+
 def test_several_shapes_are_several_searches(tmp_path: Path) -> None:
     """A column tells them apart; lines of means are left out with a note."""
     imported = read(tmp_path, "kernel,time_s\nx,3\ny,2\nx,1\nmean,2\n", columns="shape=kernel")

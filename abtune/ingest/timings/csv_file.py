@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 import shlex
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from abtune.ingest.table_columns import (
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import (
+    FAILED,
     LONGEST_CELL,
     MISSING,
     PER_SECOND,
@@ -56,7 +58,7 @@ _OUTCOME = re.compile(
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
-_MEAN = re.compile("mean|median|average|avg|p50|samples", re.IGNORECASE)
+_MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
@@ -93,6 +95,7 @@ class _Table:
     columns: Mapping[str, int]  # which column holds which field
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
+    is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
@@ -132,6 +135,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "rep
         raise DatasetError(_NO_TIMINGS)
     table = _read_heading(heading, names, unit)
     check_names(table.configs.values())
+    table.is_search = is_search
     if is_search:
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
@@ -204,7 +208,9 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     if again := table.lines.total() - len(table.lines):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed and counted != "trial":
-        what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
+        what, then = ("line", "counts as failed")
+        if table.configs:
+            what, then = "cell", "is missing, or failed if its cell says so"
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
     timed = {config for _, config, _ in table.cells}
@@ -327,19 +333,21 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
-    if row[0] == table.names[0]:
+    if row[0] == table.names[0] and not any(row[index][:1].isdigit() for index in table.units):
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
     if timed:
         table.lines[hash(tuple(row))] += 1
     table.untimed += [line] * (len(table.units) - len(timed))
     told = [row[index] for index in table.telling]
-    for index in timed if table.configs else table.units:
+    for index in table.units:
+        if table.configs and index not in timed and row[index].casefold() not in FAILED:
+            continue
         key = (index, bool(timed), *told)
         if key not in table.targets:
             table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
         target = table.targets[key]
-        if timed:
+        if index in timed:
             _add_time(row, index, target, table, line)
         elif each_a_seed:  # NaN is a run that failed
             target.cell.rounds.setdefault("", []).append(math.nan)
@@ -378,7 +386,10 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, li
     where, times = f"column {table.names[index]}", [row[index]]
     if row[index][:1] == "[":  # a list of repeats, as JSON and pandas write it
         times = list(map(str.strip, row[index].strip("[]").split(",")))
+        empty = "leave out what was not timed"
     seconds = [to_seconds(time, target.unit, where, empty) for time in times]
+    if table.is_search:
+        seconds = [statistics.fmean(seconds)]
     if "repeat" in table.columns:
         repeat = row[table.columns["repeat"]]
         first = cell.numbered.setdefault((target.round, repeat), line)
