@@ -146,7 +146,8 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
         yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
-        yield "With one round, noise of sessions and of timing cannot be told from the noise between seeds."
+        what = "session noise" if dataset.sizes["repeat"] > 1 else "noise of sessions and of timing"
+        yield f"With one round, {what} cannot be told from the noise between seeds."
     if 2 <= fewest < _FEW:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))

@@ -459,7 +459,10 @@ def test_what_leaves_the_scale_has_arrows(
     drawing = drawn(*bounds)
     assert len(tracks(drawing, "arrow")) == arrows
     assert len(tracks(drawing, "marker")) == markers
-    assert all(0 <= stroke.x <= drawing.width for stroke in drawing.strokes)
+    ends = re.findall(r"[MH](-?[\d.]+)", " ".join(tracks(drawing, "line") + tracks(drawing, "band")))
+    assert all(
+        0 <= x <= drawing.width for x in (*map(float, ends), *(stroke.x for stroke in drawing.strokes))
+    )
 
 
 def test_the_axis_has_round_numbers_within_the_drawing() -> None:

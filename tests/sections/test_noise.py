@@ -79,6 +79,13 @@ def test_single_timings_tell_nothing_apart_and_say_so() -> None:
     assert [note for note in noise.caveats if "sessions and of timing cannot be told" in note]
 
 
+def test_repeats_of_one_round_tell_the_noise_of_timing() -> None:
+    """Only that of sessions is not told apart, so the caveat does not contradict the table above it."""
+    noise = noise_of(make_sweep([0.1, 0.2], n=8, repeats=20))
+    assert noise.pooled[0].timing > 0
+    assert [note for note in noise.caveats if note.startswith("With one round, session noise cannot be")]
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_seeds_are_described_as_far_as_they_go(n: int) -> None:
     """One seed has no spread, two have one with an interval without an upper end; neither stops the page."""
