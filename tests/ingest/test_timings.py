@@ -345,6 +345,28 @@ def test_records_of_json_are_a_table(tmp_path: Path, text: str) -> None:
     assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [0.002, 0.003]
 
 
+def test_a_wide_record_may_have_lists(tmp_path: Path) -> None:
+    """Each configuration then has repeats; the content tells that these are times."""
+    text = '[{"shape": "x", "a_s": [1, 2], "b_s": [3]}]'
+    assert has_times(text)
+    assert read_text(tmp_path, text)["latency"].values.ravel()[:3].tolist() == [1, 2, 3]
+
+
+def test_a_fault_names_the_record(tmp_path: Path) -> None:
+    """All records of a document may stand in one line."""
+    text = '[{"shape": "x", "config": "a", "time_s": 1}, {"shape": "x", "config": "a", "time_s": true}]'
+    with pytest.raises(DatasetError, match="record 2, line 1: column time_s: 'true' is not a number"):
+        read_text(tmp_path, text)
+
+
+@pytest.mark.parametrize("column", ["batch", "calls", "num_heads"])
+def test_a_lone_column_of_sizes_or_numbers_is_no_time(tmp_path: Path, column: str) -> None:
+    """A unit is not enough to make it one; --columns is."""
+    text = f"shape,{column}\nx,2\n"
+    with pytest.raises(DatasetError, match="has no column of times"):
+        read_text(tmp_path, text, unit="ms")
+
+
 def test_how_long_all_records_took_is_none_of_them(tmp_path: Path) -> None:
     """A time beside records may be that of the whole run; it is no timing of what --shape names."""
     path = tmp_path / "a.json"

@@ -18,6 +18,7 @@ from abtune.ingest.joined_columns import join_columns, with_labels
 from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
+    NEVER,
     SHAPES,
     about_summaries,
     check_names,
@@ -142,7 +143,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "rep
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
-    for line, row in rows:
+    for number, (line, row) in enumerate(rows, start=1):
         labels = [row[index] for index in summing if index < len(row)]
         if any(map(is_summary, labels)):
             table.summaries[line] = next(filter(is_summary, labels))
@@ -150,7 +151,8 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "rep
         try:  # which costs less than naming(), a million times
             _read_row(row, table, line, each_a_seed=counted != "repeat")
         except DatasetError as error:
-            raise DatasetError(f"line {line}: {error}") from None
+            record = f"record {number}, " * has_records(text)  # many may stand in one line
+            raise DatasetError(f"{record}line {line}: {error}") from None
     if not table.cells:
         raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
     cells = (
@@ -235,7 +237,8 @@ def _has_numbers(text: str, unit: str) -> bool:
     try:
         (_, heading), (_, row) = itertools.islice(with_labels(table_rows(text), least=1), 2)
         values = [row[index] for index in _read_heading(heading, {}, unit).units]
-        return len([to_number(value) for value in values if value.casefold() not in MISSING]) > 0
+        firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
+        return len([to_number(value) for value in firsts if value.casefold() not in MISSING]) > 0
     except (ValueError, IndexError, AbtuneError):
         return False
 
@@ -284,7 +287,8 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
 
 
 def _may_be_time(name: str) -> bool:
-    return unit_named(name) in RATES or (known_heading(name, UNITS) is not None and not _MEAN.search(name))
+    is_other = _MEAN.search(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
+    return unit_named(name) in RATES or not (is_other or known_heading(name, UNITS) is None)
 
 
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
