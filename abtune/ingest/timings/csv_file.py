@@ -386,14 +386,12 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
 
 
 def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
-    cell, empty = target.cell, "if that run failed, leave the cell empty"
-    where, times = f"column {table.names[index]}", [row[index]]
-    if row[index][:1] == "[":  # a list of repeats, as JSON and pandas write it
-        times = list(map(str.strip, row[index].strip("[]").split(",")))
-        empty = "leave out what was not timed"
-    seconds = [to_seconds(time, target.unit, where, empty) for time in times]
-    if table.is_search:
-        seconds = [statistics.fmean(seconds)]
+    cell, text, where = target.cell, row[index], f"column {table.names[index]}"
+    if text[:1] == "[":  # a list of repeats, as JSON and pandas write it
+        seconds = [to_seconds(time.strip(), target.unit, where) for time in text.strip("[]").split(",")]
+        seconds = [statistics.fmean(seconds)] if table.is_search else seconds
+    else:
+        seconds = [to_seconds(text, target.unit, where, "if that run failed, leave the cell empty")]
     if "repeat" in table.columns:
         repeat = row[table.columns["repeat"]]
         first = cell.numbered.setdefault((target.round, repeat), line)
