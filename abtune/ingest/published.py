@@ -72,7 +72,7 @@ _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    """Return the tables of one file, or of several, each of which is a seed."""
+    """Return the tables of the files; each file is a seed."""
     datasets: dict[str, xr.Dataset] = {}
     notes: list[str] = []
     titles: dict[tuple[str, ...], Path] = {}
@@ -274,14 +274,7 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[
                 columns = _read_columns(cells, unit)
                 if columns.boost is not None:
                     boosts.append((cells[columns.boost], columns))
-                if not configs:
-                    check_names(columns.configs)
-                configs = configs or columns.configs
-                if columns.configs != configs:
-                    here, before = listed_columns(columns.configs), listed_columns(configs)
-                    raise DatasetError(
-                        f"configurations are {here}, but above {before}; give each a file of its own"
-                    )
+                configs = _same_configs(columns.configs, configs)
             elif columns is not None and is_summary(cells[0]):
                 summaries[number] = cells[0]
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
@@ -294,13 +287,28 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[
             if summaries
             else "no table here; its heading would start with | Shape |, and rows would follow"
         )
+    notes += _about_boosts(boosts, configs)
+    return _Tables(configs=configs, rows=rows, works=sorted(works))
+
+
+def _same_configs(own: Sequence[str], above: Sequence[str]) -> Sequence[str]:
+    """Return the configurations of a heading, which are those of the headings above it."""
+    if not above:
+        check_names(own)
+    elif own != above:
+        here, before = listed_columns(own), listed_columns(above)
+        raise DatasetError(f"configurations are {here}, but above {before}; give each a file of its own")
+    return own
+
+
+def _about_boosts(boosts: Sequence[tuple[str, _Columns]], configs: Sequence[str]) -> Iterator[str]:
+    """Yield which columns of boosts are not over the baseline."""
     contrary = [name for name, table in boosts if table.over == {"other"}]
     for name in dict.fromkeys(name for name in contrary if not re.search("ratio|/", name, re.IGNORECASE)):
         baseline, *others = baseline_first(configs)
         other = shell_path(others[0]) if len(others) == 1 else "NAME"
         remedy = f"if another is the baseline: abtune analyze --baseline {other}"
-        notes.append(f"column {shortened(name)} is not over {baseline}, the baseline; {remedy}")
-    return _Tables(configs=configs, rows=rows, works=sorted(works))
+        yield f"column {shortened(name)} is not over {baseline}, the baseline; {remedy}"
 
 
 def _add_row(rows: dict[str, _Row], cells: Sequence[str], columns: _Columns) -> None:

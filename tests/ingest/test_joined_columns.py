@@ -17,7 +17,7 @@ from abtune.ingest.importers import Imported, importer_named, recognise, run_imp
 from abtune.ingest.joined_columns import compared_rows
 from abtune.ingest.published import parse_published
 from abtune.ingest.sources import Source
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.timing_table import read_table
 
 GB_PER_S = "N,Triton (GB/s),Torch (GB/s)\n256.000000,50.5,200.0\n384.000000,100.0,80.0\n"
 
@@ -120,7 +120,7 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DatasetError, match="stand side by side"):
             read(tmp_path, text)
         with pytest.raises(DatasetError, match="columns of times stand beside throughputs, or kinds of"):
-            read_csv(text, {}, "")
+            read_table(text, {}, "")
 
 
 def test_a_line_for_each_timing_takes_no_throughput(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
 from abtune.ingest.published import parse_published
 from abtune.ingest.searches.logs import read_tasks
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import read_printed
 from abtune.ingest.units import UNITS, read_heading
 from abtune.text import to_number
@@ -78,9 +78,9 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "buffers in a line": (read_log, lambda n: "  def f(" + "T.Buffer((1, " * n),
     "buffers that end": (read_log, lambda n: "  def f(" + "T.Buffer" * n + ")"),
     "bars in a log": (read_log, lambda n: " ID | Name | FLOP | Weight\n" + "|" * n),
-    "quotes in a table": (lambda text: read_csv(text, {}, ""), lambda n: '"' * n + "\n1"),
+    "quotes in a table": (lambda text: read_table(text, {}, ""), lambda n: '"' * n + "\n1"),
     "columns": (
-        lambda text: read_csv(text, {}, ""),
+        lambda text: read_table(text, {}, ""),
         lambda n: ",".join(f"c{i}" for i in range(n // 4)),
     ),
     "lines of go": (recognise, lambda n: "Benchmark \t1" * (n // 12) + "\n" + "BenchmarkA " * (n // 12)),

@@ -7,7 +7,7 @@ import pytest
 from abtune.errors import DatasetError
 from abtune.ingest.published import parse_published
 from abtune.ingest.table_columns import check_names
-from abtune.ingest.timings.csv_file import has_times, read_csv
+from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.units import fits
 
 ROWS = (
@@ -48,7 +48,7 @@ def test_names_of_configurations_pass() -> None:
 def test_two_extents_are_no_configurations() -> None:
     """Columns M and N are sizes of the shapes, not times of two configurations."""
     with pytest.raises(DatasetError, match="column 'N' is no configuration by its name"):
-        read_csv("M,N,K,old,new\n1,2,3,4,5\n", {"shape": "M"}, "ms")
+        read_table("M,N,K,old,new\n1,2,3,4,5\n", {"shape": "M"}, "ms")
 
 
 @pytest.mark.parametrize("name", ["Triton-min", "triton_median", "Triton max", "Triton.p90", "Triton_lo"])
@@ -77,5 +77,5 @@ def test_the_line_that_tells_excel_the_separator_is_skipped(above: str) -> None:
     """Excel writes and reads it above the heading."""
     text = f"{above}shape;config;time_us\nx;a;1.5\n"
     assert has_times(text)
-    (cell,) = read_csv(text, {}, "").cells
+    (cell,) = read_table(text, {}, "").cells
     assert (cell.shape, cell.config, cell.rounds) == ("x", "a", ((1.5e-6,),))

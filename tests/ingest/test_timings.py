@@ -23,8 +23,8 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, find_files, find_matching
-from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.timings.timings import TIMINGS
 
 HEADING = "shape,config,seed,time_us\n"
@@ -77,7 +77,7 @@ def test_a_table_round_trips(
     order = data.draw(st.permutations(range(len(rows))))
     text = f"time_{unit[0]},seed,config,shape\n"
     text += "".join(f"{rows[index][2]!r},{rows[index][1]},{rows[index][0]},mine\n" for index in order)
-    reading = read_csv(text, {}, "")
+    reading = read_table(text, {}, "")
     for cell in reading.cells:
         expected = [
             rows[index][2] / unit[1] for index in order if rows[index][:2] == (cell.config, cell.seed)
@@ -368,7 +368,7 @@ def test_a_lone_column_of_sizes_or_numbers_is_no_time(tmp_path: Path, column: st
 
 
 def test_how_long_all_records_took_is_none_of_them(tmp_path: Path) -> None:
-    """A time beside records may be that of the whole run; it is no timing of what --shape names."""
+    """A time beside the records may be that of the whole run."""
     path = tmp_path / "a.json"
     path.write_text('{"duration_s": 9, "results": [{"time_s": 1}, {"time_s": 2}]}', encoding="utf-8")
     with pytest.raises(DatasetError, match="has a time beside its records in results; keep one of them"):
@@ -687,7 +687,7 @@ def test_work_grows_with_the_number_of_seeds(tmp_path: Path, monkeypatch: pytest
         for config in "ab"
     )
     reading = Reading(cells=cells, each_a_process=False, notes=())
-    monkeypatch.setattr("abtune.ingest.timings.timings.read_csv", lambda *_, **__: reading)
+    monkeypatch.setattr("abtune.ingest.timings.timings.read_table", lambda *_, **__: reading)
     Seed.compared = 0
     assert read_text(tmp_path, HEADING).sizes["seed"] == 500
     assert Seed.compared < 10 * len(cells)

@@ -83,7 +83,7 @@ def readings(*pairs: tuple[Sequence[float | str | None], Sequence[float | str | 
 
 
 def test_only_the_analysed_shapes_are_described() -> None:
-    """The rows are those of the analysis."""
+    """It has a row for each shape of the analysis."""
     effects = [[0.1, 0.2, 0.3], [0.0, 0.1, FIT]]
     dataset = with_transfers(sweep(2), effects, effects)
     analysis = abtune.analyze(dataset, shapes=[str(dataset["shape"].values[1])])

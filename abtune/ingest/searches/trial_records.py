@@ -18,7 +18,7 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
@@ -176,7 +176,7 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
     """Return a search for each shape, with its trials in the order of their lines."""
     with naming(path):
         columns = read_columns(values["columns"])
-        reading = read_csv(texts[path], columns, values["unit"], "trial")
+        reading = read_table(texts[path], columns, values["unit"], "trial")
         if any((cell.config, cell.seed) != (None, None) or len(cell.rounds) > 1 for cell in reading.cells):
             has = "has a column config, seed or round, and a file of trials is one search"
             raise InputError(f"{has}; if its lines are repeats: abtune import timings")

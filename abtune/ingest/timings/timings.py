@@ -20,8 +20,8 @@ from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
-from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
+from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.units import PER_SECOND, UNITS, all_seconds, to_seconds
 from abtune.text import count, shortened
 
@@ -51,7 +51,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
     reading = _read_json(text) if _is_of_runner(text) else read_printed(text) if has_results(text) else None
     if reading is None:
-        return read_csv(text, columns, unit, "seed" if each_a_seed else "repeat")
+        return read_table(text, columns, unit, "seed" if each_a_seed else "repeat")
     if unit or columns:
         raise InputError("--unit and --columns are for tables; this format has its own")
     if each_a_seed and not reading.each_a_process:

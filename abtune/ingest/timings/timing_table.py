@@ -1,4 +1,4 @@
-"""Timings as CSV: a line for each timing, or a line for a shape and a column for each configuration."""
+"""Tables of timings, in CSV or JSON: a line for each timing, or a column for each configuration."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class _Table:
         self.telling += self.fixed
 
 
-def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
+def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
     """Return the timings of a table; each is ``counted`` as a repeat, a seed or a trial of a search."""
     is_search = counted == "trial"  # whose trials differ in sizes, too
     rows = table_rows(text) if is_search and "shape" not in names else _labelled(text, names)
@@ -141,18 +141,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "rep
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
-    # A line sums up others if it says so as its shape, or in place of a number.
-    summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
-    for number, (line, row) in enumerate(rows, start=1):
-        labels = [row[index] for index in summing if index < len(row)]
-        if any(map(is_summary, labels)):
-            table.summaries[line] = next(filter(is_summary, labels))
-            continue
-        try:  # which costs less than naming(), a million times
-            _read_row(row, table, line, each_a_seed=counted != "repeat")
-        except DatasetError as error:
-            record = f"record {number}, " * has_records(text)  # many may stand in one line
-            raise DatasetError(f"{record}line {line}: {error}") from None
+    _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=has_records(text))
     if not table.cells:
         raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
     cells = (
@@ -175,6 +164,24 @@ def read_csv(text: str, names: Mapping[str, str], unit: str, counted: str = "rep
         work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
         unused=tuple(table.names[index] for index in table.unused),
     )
+
+
+def _read_rows(
+    rows: Iterator[tuple[int, list[str]]], table: _Table, *, keeps_failed: bool, of_records: bool
+) -> None:
+    """Read all lines into the table; an error names the line, and the record of JSON."""
+    # A line sums up others if it says so as its shape, or in place of a number.
+    summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
+    for number, (line, row) in enumerate(rows, start=1):
+        labels = [row[index] for index in summing if index < len(row)]
+        if any(map(is_summary, labels)):
+            table.summaries[line] = next(filter(is_summary, labels))
+            continue
+        try:  # which costs less than naming(), a million times
+            _read_row(row, table, line, keeps_failed=keeps_failed)
+        except DatasetError as error:
+            record = f"record {number}, " * of_records  # many may stand in one line
+            raise DatasetError(f"{record}line {line}: {error}") from None
 
 
 def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
@@ -333,7 +340,7 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     return own or unit
 
 
-def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool) -> None:
+def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: bool) -> None:
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
@@ -353,7 +360,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, each_a_seed: bool
         target = table.targets[key]
         if index in timed:
             _add_time(row, index, target, table, line)
-        elif each_a_seed:  # NaN is a run that failed
+        elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
 
 
