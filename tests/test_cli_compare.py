@@ -101,7 +101,7 @@ def test_options_reach_the_result(run: Run) -> None:
     [
         (["a.nc"], "Missing argument 'B'"),
         (["a.nc", "absent.nc"], "absent.nc"),
-        (["a.nc", "a.nc"], "both datasets have the same timings"),
+        (["a.nc", "./a.nc"], "abtune: a.nc is given twice; each run counts once"),
         (["a.nc", "copy.nc"], "both datasets have the same timings"),
         (["a.nc", "h200-pilot"], "the datasets have no shape in common"),
         (["b.nc", "single.nc"], "no common shape has two seeds of each configuration in both datasets"),

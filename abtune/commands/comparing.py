@@ -43,8 +43,10 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
 
     import abtune
     from abtune.dataset.provenance import summary
+    from abtune.ingest.sources import check_once
     from abtune.sections.change.change_page import change_section
 
+    check_once((Path(first), Path(second)))
     destination.check([first, second])
     a, b = abtune.open_dataset(first), abtune.open_dataset(second)
     change = abtune.compare_datasets(a, b, **how)
