@@ -22,11 +22,11 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.merge import merge_datasets
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.joined_columns import compared_rows, printed_rows, titles_of, with_labels
-from abtune.ingest.sources import Source, baseline_first, read_once, recorded_path
+from abtune.ingest.sources import Source, about_lacking, baseline_first, read_once, recorded_path
 from abtune.ingest.table_columns import (
     FIELDS,
     ONLY_QUOTIENTS,
@@ -76,12 +76,14 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     datasets: dict[str, xr.Dataset] = {}
     notes: list[str] = []
     titles: dict[tuple[str, ...], Path] = {}
+    shapes: dict[Source, frozenset[str]] = {}
     for source, text in read_once(sources):
         own: list[str] = []
         titles[titles_of(text)] = source.path
         with naming(source.path):
             attrs = {"sources": json.dumps([recorded_path(source.path)])}
             dataset = parse_published(text, unit=values["unit"], attrs=attrs, notes=own)
+        shapes[source] = frozenset(labels_of(dataset, "shape"))
         datasets[str(source.path)] = dataset.assign_coords(seed=[len(datasets)])
         last = text[text.rfind("\n") + 1 :].strip()
         own = [*_left_out(text), *own, *[CUT] * (last[-1:] not in "|]}" and ("|" in last or _is_csv(text)))]
@@ -93,7 +95,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         remedy = "files are seeds of the same tables; those of others belong into one file, or are no seeds"
         raise DatasetError(f"titles are {are}; {remedy}")
     note = f"each file is one seed: {len(datasets)} seeds; that holds if each was a process of its own"
-    return Imported(dataset=merge_datasets(datasets), notes=(note, *notes))
+    return Imported(dataset=merge_datasets(datasets), notes=(note, *notes, *about_lacking(shapes)))
 
 
 def _left_out(text: str) -> Iterator[str]:

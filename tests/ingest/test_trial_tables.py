@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from abtune.dataset.schema import TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files
@@ -48,6 +48,24 @@ def test_lines_are_trials_in_order(tmp_path: Path, text: str, options: dict[str,
     assert dataset["trial_status"].values.ravel()[1] == TrialStatus.RUN_FAILED
     assert dataset.attrs["latency_source"] == "search"
     assert not any("without a time" in note for note in imported.notes)  # as most searches have some
+
+
+def test_a_run_fails_only_if_no_trial_has_a_time(tmp_path: Path) -> None:
+    """What Kernel Tuner writes in place of a time is the outcome of that trial, as in its T4 files."""
+    words = ["CompilationFailedConfig", "InvalidConfig", "timeout", "RuntimeFailedConfig", ""]
+    text = "".join(f"{number},{word}\n" for number, word in enumerate(words))
+    imported = read(tmp_path, f"tile,time_ms\n{text}9,1.5\n", shape="add")
+    assert imported.dataset["run_status"].item() == RunStatus.COMPLETE
+    assert imported.dataset["trial_status"].values.ravel().tolist() == [
+        TrialStatus.BUILD_FAILED,
+        TrialStatus.NOT_RUN,
+        TrialStatus.TIMED_OUT,
+        TrialStatus.RUN_FAILED,
+        TrialStatus.RUN_FAILED,
+        TrialStatus.OK,
+    ]
+    failed = read(tmp_path, f"tile,time_ms\n{text}", shape="add").dataset
+    assert failed["run_status"].item() == RunStatus.FAILED
 
 
 def test_a_list_of_times_is_one_trial(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
+from abtune.ingest.timings.timing_cells import FileCell
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
@@ -33,6 +34,12 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "correctness": TrialStatus.RUN_FAILED,
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
+}
+# What stands in place of a time in Kernel Tuner's cache, and means the same as in its T4 files.
+_WITHOUT_TIME = {
+    "compilationfailedconfig": TrialStatus.BUILD_FAILED,
+    "invalidconfig": TrialStatus.NOT_RUN,
+    "timeout": TrialStatus.TIMED_OUT,
 }
 # Python before 3.6 wrote the keys of AutoTVM in any order.
 _TVM = re.compile(
@@ -183,16 +190,15 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
         if reading.work:
             raise InputError("holds throughputs; name the column of times by --columns time=NAME")
     notes += (f"{path}: {note}" for note in reading.notes)
-    return [
-        Search(
-            label=cell.shape or "",
-            trials=[
-                (TrialStatus.RUN_FAILED if math.isnan(time) else TrialStatus.OK, time)
-                for time in cell.rounds[0]
-            ],
-        )
-        for cell in reading.cells
-    ]
+    return [Search(label=cell.shape or "", trials=list(_outcomes(cell))) for cell in reading.cells]
+
+
+def _outcomes(cell: FileCell) -> Iterator[Trial]:
+    words = iter(cell.failures)
+    for time in cell.rounds[0]:
+        failed = math.isnan(time)
+        status = _WITHOUT_TIME.get(next(words), TrialStatus.RUN_FAILED) if failed else TrialStatus.OK
+        yield status, time
 
 
 KERNEL_TUNER = Importer(

@@ -46,6 +46,7 @@ class FileCell:
     labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
     note: str = ""  # what is missing, for the user
     exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
+    failures: tuple[str, ...] = ()  # what stands in a table in place of each time that is NaN
     settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
 
 

@@ -76,6 +76,7 @@ class _Cell:
     line: int  # the first
     rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
     numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
+    failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
     beside: Sequence[str] = ()  # what its first line has in the columns that are left out
 
 
@@ -152,6 +153,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
             seed=seed,
             rounds=tuple(map(tuple, cell.rounds.values())),
             labels=tuple(filter(None, cell.rounds)),
+            failures=tuple(cell.failures),
         )
         for (shape, config, seed), cell in table.cells.items()
     )
@@ -362,6 +364,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
             _add_time(row, index, target, table, line)
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
+            target.cell.failures.append(row[index].casefold())
 
 
 def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Target:
