@@ -143,8 +143,8 @@ def _hint_of_table(path: Path, text: str) -> str:
     heading = first_line(text).strip()
     words = heading.split()
     lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
-    is_even = len({*map(len, lines)}) == 1 < len(lines) or words[0].casefold() in SHAPES
-    if len(words) > 2 and is_even and not set(heading) & set(",;\t|"):
+    is_even = len({*map(len, lines)}) == 1 < len(lines)
+    if len(words) > 2 and (is_even or words[0].casefold() in SHAPES) and not set(heading) & set(",;\t|"):
         commas = f"sed 's/^ *//; s/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):

@@ -250,9 +250,11 @@ def _with_sizes_joined(
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells; prose has no cell, and a drawn rule one empty cell."""
     for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
-        cells = _BAR.split(line.removeprefix("|").removesuffix("|")) if "|" in line else []
-        bare = [_bare(cell.replace("\\|", "|")) for cell in cells]
-        yield number, [""] if _DRAWN_RULE.fullmatch(line) else bare
+        if "|" in line:
+            cells = _BAR.split(line.removeprefix("|").removesuffix("|"))
+            yield number, [_bare(cell.replace("\\|", "|")) for cell in cells]
+        else:
+            yield number, [""] if _DRAWN_RULE.fullmatch(line) else []
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[str]) -> _Tables:

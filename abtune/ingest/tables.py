@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from abtune.errors import DatasetError
@@ -20,6 +22,13 @@ _ABOVE = ("#", "sep=", "SEP=")
 # What to say of a table whose last line has no end.
 CUT = "its last line does not end; if the file was cut, take it out"
 _RECORDS = re.compile(r"\s*(\{|\[\s*\{)")
+# How values of JSON become cells. Others, such as lists, are written as JSON, which takes ten times as long.
+_AS_CELL: Mapping[type, Callable[[Any], str]] = {
+    str: str.strip,
+    int: repr,
+    float: repr,
+    type(None): lambda _: "",
+}
 
 
 def has_records(text: str) -> bool:
@@ -32,29 +41,47 @@ def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     if not has_records(text):
         yield from csv_rows(text)
         return
-    records, error = _records(text)
-    columns = list(dict.fromkeys(name for _, record in records for name in record))
-    if columns:
-        yield 1, columns
-        yield from ((line, [record.get(name, "") for name in columns]) for line, record in records)
-    if error or not columns:
-        raise error or DatasetError("JSON without records: objects of names and values; write it as CSV")
+    records = _records(text)
+    if records.columns:
+        yield 1, records.columns
+        for line, cells in zip(records.lines, records.cells, strict=True):
+            yield line, [cells.get(name, "") for name in records.columns]
+    if records.error or not records.columns:
+        remedy = "JSON without records: objects of names and values; write it as CSV"
+        raise records.error or DatasetError(remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    """The records of JSON. Pairs of lines and cells would take Python's garbage collector a second."""
+
+    columns: list[str]
+    lines: Sequence[int]
+    cells: Sequence[Mapping[str, str]]
+    error: DatasetError | None  # what is wrong with the text behind them
 
 
 @functools.lru_cache(maxsize=1)  # readers look at the heading first
-def _records(text: str) -> tuple[list[tuple[int, dict[str, str]]], DatasetError | None]:
-    """Return the records of JSON, each with its line, and what is wrong with the text behind them."""
-    documents: list[tuple[int, Any]] = []
+def _records(text: str) -> _Records:
+    """Return the records of JSON."""
+    lines: list[int] = []
+    documents: list[Any] = []
     error: DatasetError | None = None
     try:
-        documents.extend(json_documents(text))  # keeps those before an error
+        for line, document in json_documents(text):  # those before an error are kept
+            lines.append(line)
+            documents.append(document)
     except DatasetError as raised:
         error = raised
     if len(documents) == 1:
-        documents = [(documents[0][0], record) for record in _within(documents[0][1])]
-    if others := [line for line, record in documents if not isinstance(record, dict)]:
-        raise DatasetError(f"line {others[0]}: is no record, which is an object of names and values")
-    return [(line, unrepeated([*_flat(record)])) for line, record in documents], error
+        documents = _within(documents[0])
+        lines *= len(documents)
+    for line, document in zip(lines, documents, strict=True):
+        if not isinstance(document, dict):
+            raise DatasetError(f"line {line}: is no record, which is an object of names and values")
+    cells = [unrepeated(_flat(record)) for record in documents]
+    columns = list(dict.fromkeys(itertools.chain.from_iterable(cells)))
+    return _Records(columns=columns, lines=lines, cells=cells, error=error)
 
 
 def _within(document: Any) -> list[Any]:
@@ -78,14 +105,15 @@ def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     return {name: some for name, some in lists.items() if some and all(isinstance(one, dict) for one in some)}
 
 
-def _flat(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the values of a record as cells; what is within an object has both names, such as stats.mean."""
+def _flat(record: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return the values of a record as cells; what is within an object has both names, such as stats.mean."""
+    cells: list[tuple[str, str]] = []
     for name, value in record.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{above}{name}.")
+        if type(value) is dict:
+            cells += _flat(value, f"{above}{name}.")
         else:
-            cell = "" if value is None else value if isinstance(value, str) else json.dumps(value)
-            yield f"{above}{name}", cell.strip()
+            cells.append((above + name, _AS_CELL.get(type(value), json.dumps)(value)))
+    return cells
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:

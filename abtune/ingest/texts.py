@@ -117,16 +117,16 @@ def json_documents(text: str) -> Iterator[tuple[int, Any]]:
     decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), text.lstrip()[:1] == "["
     between = re.compile(r"[\s,]*" if is_list else r"\s*")
     line, before, position = 1, 0, text.find("[") + 1 if is_list else 0
-    while True:
-        position = between.match(text, position).end()  # type: ignore[union-attr] # it matches nothing, too
-        if text[position : position + 1] == "]" * is_list:
-            if text[position + 1 :].strip():
-                raise DatasetError(f"line {line}: {_SEVERAL}")
-            return
-        line, before = line + text.count("\n", before, position), position
-        with _decoding(text):
+    with _decoding(text):
+        while True:
+            position = between.match(text, position).end()  # type: ignore[union-attr] # it matches nothing, too
+            if text[position : position + 1] == "]" * is_list:
+                if text[position + 1 :].strip():
+                    raise DatasetError(f"line {line}: {_SEVERAL}")
+                return
+            line, before = line + text.count("\n", before, position), position
             document, position = decoder.raw_decode(text, position)
-        yield line, document
+            yield line, document
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:

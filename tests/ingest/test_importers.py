@@ -86,6 +86,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "just some words\n",
             "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
+        ("# Results\n", "abtune import lists what it reads"),
         (
             "shape,config,seed0,seed1\nx,a,1,2\n",
             "a line holds one timing; put columns of several seeds below each other, with a column seed",

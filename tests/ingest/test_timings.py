@@ -400,6 +400,13 @@ def test_words_for_failures_are_no_times(tmp_path: Path, word: str) -> None:
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED, RunStatus.COMPLETE]
 
 
+def test_infinity_of_json_has_failed(tmp_path: Path) -> None:
+    """Python writes an infinite float so."""
+    text = '{"shape": "x", "config": "a", "time_s": Infinity}\n{"shape": "x", "config": "b", "time_s": 2}\n'
+    dataset = read_text(tmp_path, text)
+    assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED, RunStatus.COMPLETE]
+
+
 @pytest.mark.parametrize("number", ["1_500", "\uff11\uff15", "\u0661\u0662"])
 def test_numbers_have_ascii_digits_only(tmp_path: Path, number: str) -> None:
     """What Python reads as a number may be none for its author."""

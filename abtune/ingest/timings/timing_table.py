@@ -8,7 +8,6 @@ import math
 import re
 import shlex
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -87,6 +86,7 @@ class _Target:
     cell: _Cell
     round: str
     unit: str
+    where: str  # the column of the time, for errors
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class _Table:
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
     summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
-    lines: Counter[int] = field(default_factory=Counter)  # hashes of the lines that have a time
+    lines: list[int] = field(default_factory=list)  # hashes of the lines that have a time
     differ: set[int] = field(default_factory=set)  # left-out columns in which lines of one cell differ
 
     def __post_init__(self) -> None:
@@ -174,11 +174,14 @@ def _read_rows(
     """Read all lines into the table; an error names the line, and the record of JSON."""
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
+    known: set[str] = set()  # labels that sum up nothing
     for number, (line, row) in enumerate(rows, start=1):
         labels = [row[index] for index in summing if index < len(row)]
-        if any(map(is_summary, labels)):
-            table.summaries[line] = next(filter(is_summary, labels))
-            continue
+        if not known.issuperset(labels):
+            if summary := next(filter(is_summary, labels), ""):
+                table.summaries[line] = summary
+                continue
+            known.update(labels)
         try:  # which costs less than naming(), a million times
             _read_row(row, table, line, keeps_failed=keeps_failed)
         except DatasetError as error:
@@ -216,7 +219,7 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     yield from about_summaries(table.summaries)
-    if again := table.lines.total() - len(table.lines):
+    if again := len(table.lines) - len(set(table.lines)):
         yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
     if table.untimed and counted != "trial":
         what, then = ("line", "counts as failed")
@@ -350,16 +353,17 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
     if timed:
-        table.lines[hash(tuple(row))] += 1
-    table.untimed += [line] * (len(table.units) - len(timed))
+        table.lines.append(hash(tuple(row)))
+    if len(timed) < len(table.units):
+        table.untimed += [line] * (len(table.units) - len(timed))
     told = [row[index] for index in table.telling]
     for index in table.units:
         if table.configs and index not in timed and row[index].casefold() not in FAILED:
             continue
         key = (index, bool(timed), *told)
-        if key not in table.targets:
-            table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
-        target = table.targets[key]
+        target = table.targets.get(key)
+        if target is None:
+            target = table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
         if index in timed:
             _add_time(row, index, target, table, line)
         elif keeps_failed:  # as NaN
@@ -392,11 +396,12 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
     cell = table.cells.setdefault(key, _Cell(line=line))
-    return _Target(cell=cell, round=_number_label(values.get("round", "")), unit=unit)
+    where = f"column {table.names[index]}"
+    return _Target(cell=cell, round=_number_label(values.get("round", "")), unit=unit, where=where)
 
 
 def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
-    cell, text, where = target.cell, row[index], f"column {table.names[index]}"
+    cell, text, where = target.cell, row[index], target.where
     if text[:1] == "[":  # a list of repeats, as JSON and pandas write it
         seconds = [to_seconds(time.strip(), target.unit, where) for time in text.strip("[]").split(",")]
         seconds = [statistics.fmean(seconds)] if table.is_search else seconds

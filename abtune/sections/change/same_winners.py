@@ -30,7 +30,7 @@ def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -
         for name in ("latency", "winner")
     )
     if shared and shared.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
-        raise InputError("both datasets have the same timings of every common shape; give another in place of one")
+        raise InputError("both datasets have the same timings of every common shape; compare with another")
     # A lone rounded timing does not tell its run from others.
     telling = (
         run for run in shared if len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
