@@ -67,7 +67,8 @@ _RULE = re.compile(r":?-+:?")
 # What makes a cell bold, italic or code: **a**, _a_.
 _MARKED = re.compile(r"([*_`]{1,3})(.+)\1")
 _BAR = re.compile(r"(?<!\\)\|")  # a bar behind a backslash is part of its cell
-_DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
+# Between the lines of a table as tabulate, psql and Org mode draw it: +---+---+, ---+--- and |---+---|.
+_DRAWN_RULE = re.compile(r"\|?[-=:]*\+[-=+:]+\|?")
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 
 
@@ -233,13 +234,13 @@ def _with_sizes_joined(
     table: list[tuple[int, list[str]]], titles: Mapping[int, str]
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield a table with its sizes in one column, below the title of its line; any other as it is."""
-    rows = [(number, cells) for number, cells in table if not all(map(_RULE.fullmatch, cells))]
+    rows = [row for row in table if not all(map(_RULE.fullmatch, row[1]))]
     number, heading = rows[0] if rows else (0, [""])
     has_numbers = heading[0] == "" < heading[-1] and all(cells[0].isdigit() for _, cells in rows[1:])
     if has_numbers:  # pandas numbers the rows
-        rows = [(line, cells[1:]) for line, cells in rows]
+        table, rows = ([(line, cells[1:]) for line, cells in some] for some in (table, rows))
     joined = list(with_labels(rows))
-    if not rows or joined[0][1][0] != "shape" or heading[0] == "shape":
+    if not rows or joined[0][1][0] != "shape" or rows[0][1][0] == "shape":
         yield from table
         return
     title = f"{titles[number]}_" if number in titles else ""
@@ -250,11 +251,13 @@ def _with_sizes_joined(
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells; prose has no cell, and a drawn rule one empty cell."""
     for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
-        if "|" in line:
+        if _DRAWN_RULE.fullmatch(line):
+            yield number, [""]
+        elif "|" in line:
             cells = _BAR.split(line.removeprefix("|").removesuffix("|"))
             yield number, [_bare(cell.replace("\\|", "|")) for cell in cells]
         else:
-            yield number, [""] if _DRAWN_RULE.fullmatch(line) else []
+            yield number, []
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[str]) -> _Tables:

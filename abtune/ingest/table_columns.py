@@ -108,8 +108,8 @@ def listed_columns(row: Sequence[str]) -> str:
 
 # What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
 NEVER = re.compile(
-    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|counts?|calls|ids?|index|"
-    r"idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
+    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|(.+[ _-])?counts?|"
+    r"calls|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
 )
 SIZE = re.compile(
     r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"

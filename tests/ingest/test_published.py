@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.importers import recognise
 from abtune.ingest.published import PUBLISHED, parse_published, published_flop
 from abtune.ingest.sources import Source
 from abtune.shapes import PRESETS, Gemm
@@ -67,6 +68,25 @@ def test_a_file_that_lacks_a_shape_is_said(tmp_path: Path) -> None:
     sources = [Source(path=tmp_path / str(number)) for number in range(3)]
     *_, note = PUBLISHED.read(sources, {"unit": ""}).notes
     assert note == f"{tmp_path / '2'} has no y, which others have; these runs count as missing, not as failed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " kernel | old (ms) | new (ms) \n--------+----------+----------\n gemm   |      1.5 |        1\n(1 row)\n",
+        "| Kernel | old (ms) | new (ms) |\n|--------+----------+----------|\n| gemm   |      1.5 |        1 |\n",
+        "|    | kernel | old (ms) | new (ms) |\n|---:|:-------|---------:|---------:|\n|  0 | gemm | 1.5 | 1 |\n",
+    ],
+)
+def test_psql_org_mode_and_pandas_draw_tables(tmp_path: Path, text: str) -> None:
+    """They differ in their rules, and pandas numbers the rows."""
+    (tmp_path / "t").write_text(text, encoding="utf-8")
+    sources = [Source(path=tmp_path / "t")]
+    assert recognise(sources) is PUBLISHED
+    imported = PUBLISHED.read(sources, {"unit": ""})
+    assert imported.notes == ()
+    assert imported.dataset["shape"].values.tolist() == ["gemm"]
+    assert imported.dataset["latency"].values.ravel().tolist() == [0.0015, 0.001]
 
 
 def table(*rows: str, heading: str = "|Shape|a|b|boost|") -> str:

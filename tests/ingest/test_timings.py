@@ -359,7 +359,7 @@ def test_a_fault_names_the_record(tmp_path: Path) -> None:
         read_text(tmp_path, text)
 
 
-@pytest.mark.parametrize("column", ["batch", "calls", "num_heads"])
+@pytest.mark.parametrize("column", ["batch", "calls", "pass_count", "num_heads"])
 def test_a_lone_column_of_sizes_or_numbers_is_no_time(tmp_path: Path, column: str) -> None:
     """A unit is not enough to make it one; --columns is."""
     text = f"shape,{column}\nx,2\n"

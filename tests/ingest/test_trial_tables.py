@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ def test_a_run_fails_only_if_no_trial_has_a_time(tmp_path: Path) -> None:
     ]
     failed = read(tmp_path, f"tile,time_ms\n{text}", shape="add").dataset
     assert failed["run_status"].item() == RunStatus.FAILED
+
+
+def test_a_time_beside_a_failure_is_none(tmp_path: Path) -> None:
+    """KTT keeps the time of a wrong answer, and writes a huge number for what it could not run."""
+    results = [("Ok", 3.5), ("ValidationFailed", 1.0), ("CompilationFailed", 18446744073709552.0)]
+    lines = [{"KernelName": "add", "Status": status, "TotalDuration": time} for status, time in results]
+    text = json.dumps({"Metadata": {"TimeUnit": "Microseconds"}, "Results": lines})
+    dataset = read(tmp_path, text, unit="us", columns="shape=KernelName,time=TotalDuration").dataset
+    assert dataset["latency"].item() == 3.5e-6
+    assert dataset["trial_status"].values.ravel().tolist() == [
+        TrialStatus.OK,
+        TrialStatus.RUN_FAILED,
+        TrialStatus.BUILD_FAILED,
+    ]
 
 
 def test_a_list_of_times_is_one_trial(tmp_path: Path) -> None:

@@ -35,9 +35,12 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
 }
-# What stands in place of a time in Kernel Tuner's cache, and means the same as in its T4 files.
+# What stands in place of a time in Kernel Tuner's cache, and means the same as in its T4 files; or what KTT
+# writes beside one.
 _WITHOUT_TIME = {
     "compilationfailedconfig": TrialStatus.BUILD_FAILED,
+    "compilationfailed": TrialStatus.BUILD_FAILED,
+    "devicelimitsexceeded": TrialStatus.NOT_RUN,
     "invalidconfig": TrialStatus.NOT_RUN,
     "timeout": TrialStatus.TIMED_OUT,
 }

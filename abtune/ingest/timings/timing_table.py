@@ -55,6 +55,9 @@ _OUTCOME = re.compile(
     "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified",
     re.IGNORECASE,
 )
+# Of a trial, a column of these says by a word that it failed, and a time beside that is none.
+_STATUS = re.compile("status|state|outcome", re.IGNORECASE)
+_FAILURE = re.compile("fail|error|exceed|invalid|timeout|crash", re.IGNORECASE)
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
@@ -98,6 +101,7 @@ class _Table:
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
     is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
+    outcomes: Sequence[int] = ()  # the columns that say how a trial ended
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
@@ -139,6 +143,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     check_names(table.configs.values())
     table.is_search = is_search
     if is_search:
+        table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
@@ -352,6 +357,9 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
     if row[0] == table.names[0] and not any(row[index][:1].isdigit() for index in table.units):
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
+    failure = ""
+    if table.outcomes and (failure := next(filter(_FAILURE.search, (row[i] for i in table.outcomes)), "")):
+        timed = []
     if timed:
         table.lines.append(hash(tuple(row)))
     if len(timed) < len(table.units):
@@ -368,7 +376,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
             _add_time(row, index, target, table, line)
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
-            target.cell.failures.append(row[index].casefold())
+            target.cell.failures.append((failure or row[index]).casefold())
 
 
 def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Target:
