@@ -73,9 +73,9 @@ def test_a_file_that_lacks_a_shape_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        " kernel | old (ms) | new (ms) \n--------+----------+----------\n gemm   |      1.5 |        1\n(1 row)\n",
-        "| Kernel | old (ms) | new (ms) |\n|--------+----------+----------|\n| gemm   |      1.5 |        1 |\n",
-        "|    | kernel | old (ms) | new (ms) |\n|---:|:-------|---------:|---------:|\n|  0 | gemm | 1.5 | 1 |\n",
+        " kernel | old (ms) | new (ms) \n--------+----------+----------\n gemm   |      1.5 | 1\n(1 row)\n",
+        "| Kernel | old (ms) | new (ms) |\n|--------+----------+----------|\n| gemm   |      1.5 | 1 |\n",
+        "|    | kernel | old (ms) | new (ms) |\n|---:|:-------|------:|------:|\n|  0 | gemm | 1.5 | 1 |\n",
     ],
 )
 def test_psql_org_mode_and_pandas_draw_tables(tmp_path: Path, text: str) -> None:
