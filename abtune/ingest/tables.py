@@ -102,9 +102,7 @@ def _within(document: Any) -> list[Any]:
 
 def _named(objects: Mapping[str, Any]) -> list[Any]:
     """Return the values of an object; records among them have their names, as of what was timed."""
-    return [
-        {"name": name, **value} if isinstance(value, dict) else value for name, value in objects.items()
-    ]
+    return [{"name": name, **value} if isinstance(value, dict) else value for name, value in objects.items()]
 
 
 def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
