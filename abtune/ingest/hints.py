@@ -25,25 +25,15 @@ from abtune.ingest.table_columns import (
     measured,
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
-from abtune.ingest.texts import read_beginning, read_text
+from abtune.ingest.texts import read_text
 from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly, split_unit
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 _SUMS_UP = f"it has statistics and no single timings; {AS_CSV}"
-# How files that cannot be used begin, as they are or without blanks, and what to do.
-# Bytes that are no UTF-8 stand here as U+FFFD, because the beginning is decoded with replacement.
+# How files that cannot be used begin without blanks, and what to do.
 _NEARLY = {
-    "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
-    "(\ufffd/\ufffd": "it is compressed; unpack it: unzstd FILE",
-    "\ufffd7zXZ\0": "it is compressed; unpack it: unxz -k FILE",
-    "BZh": "it is compressed; unpack it: bunzip2 -k FILE",
-    "\ufffdHDF": "it is netCDF or HDF5; if it is a dataset: abtune analyze FILE",
-    "CDF\1": "it is netCDF; if it is a dataset: abtune analyze FILE",
-    "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
-    "PK\x03\x04": "it is a workbook or an archive; save its sheet as CSV, or unpack it",
-    "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
     '{"Time":': "if go test -bench wrote it, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     '{"device_name":': "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms "
@@ -113,19 +103,16 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
     """Return what to do with a file or folder that no importer recognises; empty if unknown."""
     if path.is_dir():
         return _hint_of_folder(path, is_known)
-    text = read_beginning(path)
-    compact = "".join(text.split())
-    begun = (_NEARLY[start] for start in _NEARLY if text.startswith(start) or compact.startswith(start))
+    try:
+        text = read_text(path)
+    except DatasetError as error:  # an empty file, and one that is no text
+        return f"it {str(error).removeprefix(f'{path}: ')}"
+    compact = "".join(text[: 2**20].split())
+    begun = (_NEARLY[start] for start in _NEARLY if compact.startswith(start))
     within = (_WITHIN[marker] for marker in _WITHIN if marker in compact)
     if remedy := next(itertools.chain(begun, within), ""):
         return remedy
-    if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
-        return "it is no text in UTF-8; convert it, or give the right file"
-    if not text.strip():
-        return "it is empty"
-    if has_records(text):
-        return _hint_of_csv(path, text if len(text) < 2**20 else read_text(path), [])
-    return _hint_of_table(path, text)
+    return _hint_of_csv(path, text, []) if has_records(text) else _hint_of_table(path, text)
 
 
 def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:

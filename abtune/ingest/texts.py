@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,17 @@ from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
 _LIMIT = 1.0
-_NETCDF = (b"\x89HDF", b"CDF")
-_PACKED = (b"\x1f\x8b", b"(\xb5/\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04")  # gzip, zstd, xz, bzip2, zip
+# How files begin that hold no text, and what to do with them.
+_NO_TEXT = {
+    b"\x1f\x8b": "is compressed; unpack it: gunzip -k FILE",
+    b"(\xb5/\xfd": "is compressed; unpack it: unzstd FILE",
+    b"\xfd7zXZ": "is compressed; unpack it: unxz -k FILE",
+    b"BZh": "is compressed; unpack it: bunzip2 -k FILE",
+    b"\x89HDF": "is netCDF or HDF5, not a text; if it is a dataset: abtune analyze FILE",
+    b"CDF": "is netCDF, not a text; if it is a dataset: abtune analyze FILE",
+    b"PK\x03\x04": "is a workbook or an archive; save its sheet as CSV, or unpack it",
+    b"PAR1": "is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
+}
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 _SEVERAL = "more than one JSON document; give each a file of its own"
@@ -27,15 +36,14 @@ _SEVERAL = "more than one JSON document; give each a file of its own"
 def read_text(path: Path) -> str:
     """Return the whole text of a file that may not be empty, without the colours of a terminal."""
     content = load_bytes(path)
-    if content.startswith(_NETCDF):
-        raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
+    if remedy := next((_NO_TEXT[start] for start in _NO_TEXT if content.startswith(start)), ""):
+        raise DatasetError(f"{path}: {remedy}")
     try:
         text = _decoded(content, "strict")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        packed, other = "is compressed; unpack it", "not a text in UTF-8; convert it, or give the right file"
-        raise DatasetError(f"{path}: {packed if content.startswith(_PACKED) else other}")
+        raise DatasetError(f"{path}: is not a text in UTF-8; convert it, or give the right file")
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
     return text
@@ -88,6 +96,11 @@ def naming(where: object) -> Iterator[None]:
         yield
     except (DatasetError, InputError) as error:
         raise type(error)(f"{where}: {error}") from None
+
+
+def is_json_of(text: str, names: Sequence[str], begin: str = "{") -> bool:
+    """Return whether the beginning of a text is JSON that has all of these names."""
+    return text.lstrip().startswith(begin) and all(f'"{name}"' in text for name in names)
 
 
 def parse_json(text: str) -> Any:

@@ -80,8 +80,8 @@ def test_pipes_lose_nothing(tmp_path: Path) -> None:
         (b"a\xffb", "not a text in UTF-8"),
         (b"abc\xe2\x82", "not a text in UTF-8"),
         *((packed.compress(b"a,b\n"), "is compressed; unpack it") for packed in (bz2, gzip, lzma)),
-        (b"PK\x03\x04\x14\0t.csv", "is compressed; unpack it"),
-        (b"\x89HDF\r\n\x1a\n\0\0", "is netCDF, not a text; if it is a dataset: abtune analyze"),
+        (b"PK\x03\x04\x14\0t.csv", "is a workbook or an archive; save its sheet as CSV"),
+        (b"\x89HDF\r\n\x1a\n\0\0", "is netCDF or HDF5, not a text; if it is a dataset: abtune analyze"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:

@@ -668,7 +668,7 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
         (tmp_path / "absent.csv", "cannot read"),
         (tmp_path, "cannot read"),
         (tmp_path / "utf16.csv", "not a text in UTF-8"),
-        (bundled_path("h200-pilot"), "is netCDF, not a text; if it is a dataset: abtune analyze"),
+        (bundled_path("h200-pilot"), "is netCDF or HDF5, not a text; if it is a dataset: abtune analyze"),
     ):
         with pytest.raises(AbtuneError, match=said):
             read(path)

@@ -17,16 +17,13 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
-from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
+from abtune.ingest.texts import is_json_of, json_lines, naming, parse_json, well_formed
 from abtune.ingest.timings.timing_cells import FileCell
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
 
-_T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')
-# Collections of T4 files have what describes them first.
-_T4_DESCRIBED = re.compile(r'\s*\{\s*"(schema_version|metadata)"\s*:')
 _T4_STATUS: Mapping[str, TrialStatus] = {
     "correct": TrialStatus.OK,
     "compile": TrialStatus.BUILD_FAILED,
@@ -212,9 +209,7 @@ KERNEL_TUNER = Importer(
     PATH is what store_output_file wrote. It does not name what was tuned: give --shape, or {shape} in
     --pattern. Nobody measured the winners again, so each time is the search's own.
     """,
-    recognises=lambda _, text: bool(
-        _T4.match(text) or (_T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text)
-    ),
+    recognises=lambda _, text: is_json_of(text, ["results", "invalidity"]),
     read=search_reader("Kernel Tuner", _kernel_tuner),
     inputs=Inputs.RUNS,
     run_is="A T4 file",

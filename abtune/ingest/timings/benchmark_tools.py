@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ import numpy as np
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import load_bytes, naming, parse_json, read_text, well_formed
+from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
-_CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
 # A time that does not follow its name, because the benchmark printed something.
 _GO_BROKEN = re.compile(r"(?!Benchmark\S*[ \t]+\d+[ \t])(.*[ \t])?\d+[ \t]+[\d.e+-]+ ns/op")
@@ -38,10 +38,8 @@ _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 # What changes the meaning of a score: with more threads, a throughput is of all of them.
 _JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
-_NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
-_PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
 def _asv(text: str, _path: Path) -> Iterator[FileCell]:
@@ -303,7 +301,7 @@ ASV = named_importer(
     "asv",
     "a result of asv",
     _asv,
-    lambda text: text.lstrip().startswith("{") and '"result_columns"' in text,
+    partial(is_json_of, names=["result_columns"]),
     summary="""Read results of asv, written with --record-samples.
 
     Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
@@ -314,7 +312,7 @@ BENCHMARK_DOTNET = named_importer(
     "benchmark-dotnet",
     "a JSON of BenchmarkDotNet",
     _benchmark_dotnet,
-    lambda text: text.lstrip("\ufeff \n").startswith("{") and '"HostEnvironmentInfo"' in text,
+    partial(is_json_of, names=["HostEnvironmentInfo"]),
     summary="""Read the JSON of BenchmarkDotNet (JsonExporter.Full).
 
     Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
@@ -336,7 +334,7 @@ CRITERION = named_importer(
     "criterion",
     "a sample of criterion",
     _criterion,
-    lambda text: _CRITERION.match(text) is not None,
+    partial(is_json_of, names=["iters", "times"]),
     summary="""Read target/criterion/*/new/sample.json of criterion.
 
     The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
@@ -357,7 +355,7 @@ JMH = named_importer(
     "jmh",
     "a JSON of JMH",
     _jmh,
-    lambda text: text.lstrip().startswith("[") and '"primaryMetric"' in text,
+    partial(is_json_of, names=["primaryMetric"], begin="["),
     summary="""Read the JSON of JMH (-rf json), whose forks are seeds.
 
     Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
@@ -368,9 +366,7 @@ NVBENCH = named_importer(
     "nvbench",
     "a JSON of nvbench",
     _nvbench,
-    lambda text: (
-        text.lstrip().startswith("{") and '"meta"' in text[:99] and bool(_NVBENCH.search(text[:9_999]))
-    ),
+    partial(is_json_of, names=["meta", "nvbench"]),
     summary="""Read the JSON of nvbench (--json or --jsonbin).
 
     Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
@@ -380,7 +376,7 @@ PYPERF = named_importer(
     "pyperf",
     "a file of pyperf",
     _pyperf,
-    lambda text: text.lstrip().startswith("{") and _PYPERF.search(text) is not None,
+    partial(is_json_of, names=["benchmarks", "runs"]),
     summary="""Read the JSON of pyperf, whose processes are seeds.
 
     pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
