@@ -30,6 +30,7 @@ _NO_TEXT = {
 }
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
+_OBJECTS = re.compile(r"\s*\[\s*\{")
 _SEVERAL = "more than one JSON document; give each a file of its own"
 
 
@@ -116,7 +117,8 @@ def _decoding(text: str) -> Iterator[None]:
         yield
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
-            raise DatasetError("the JSON is cut short; write or copy the file again") from None
+            where = f"the JSON is cut short in line {error.lineno}"
+            raise DatasetError(f"{where}; write or copy the file again") from None
         if error.msg == "Extra data":
             raise DatasetError(_SEVERAL) from None
         where = f"line {error.lineno}, character {error.colno}"
@@ -126,9 +128,12 @@ def _decoding(text: str) -> Iterator[None]:
 
 
 def json_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the documents that a text has in a row or in one list, each with the number of its line."""
-    decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), text.lstrip()[:1] == "["
-    between = re.compile(r"[\s,]*" if is_list else r"\s*")
+    """Yield the documents that a text has in a row, or the objects in one list, each with its line.
+
+    Lines that start with ``#`` may stand between documents.
+    """
+    decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), _OBJECTS.match(text) is not None
+    between = re.compile(r"[\s,]*" if is_list else r"(?:\s|#[^\n]*)*")
     line, before, position = 1, 0, text.find("[") + 1 if is_list else 0
     with _decoding(text):
         while True:
@@ -138,17 +143,11 @@ def json_documents(text: str) -> Iterator[tuple[int, Any]]:
                     raise DatasetError(f"line {line}: {_SEVERAL}")
                 return
             line, before = line + text.count("\n", before, position), position
-            document, position = decoder.raw_decode(text, position)
+            try:
+                document, position = decoder.raw_decode(text, position)
+            except DatasetError as error:  # one key twice
+                raise DatasetError(f"line {line}: {error}") from None
             yield line, document
-
-
-def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield each line's number and the JSON document in it; empty lines and comments have none."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip() and not line.startswith("#"):
-            with naming(f"line {number}"):
-                document = parse_json(line)
-            yield number, document
 
 
 @contextlib.contextmanager

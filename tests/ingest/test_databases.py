@@ -271,7 +271,7 @@ def test_a_record_cut_short_is_named(copied: Path) -> None:
     """A search that was killed while it wrote leaves half a line."""
     path = copied / RECORDS
     path.write_text(path.read_text(encoding="utf-8")[:-200], encoding="utf-8")
-    with pytest.raises(DatasetError, match=f"{RECORDS}: line 4: the JSON is cut short"):
+    with pytest.raises(DatasetError, match=f"{RECORDS}: the JSON is cut short in line 4"):
         read_one(copied)
 
 

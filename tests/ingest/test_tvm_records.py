@@ -159,7 +159,7 @@ def test_the_genetic_tuner_fills_its_batches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (OK[:-5], "line 2: the JSON is cut short"),
+        (OK[:-5], "the JSON is cut short in line 2"),
         (OK.replace('"r"', '"s"'), "line 2: is no record of AutoTVM or Ansor"),
         (OK.replace(" 0,", " 9,"), "line 2: error 9 of 'k' is none that abtune knows"),
         (OK.replace("[0.001]", "[]"), "line 2: has no times, though it ended without an error"),

@@ -21,7 +21,7 @@ from abtune.ingest.importers import Importer, Inputs
 from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.searches.workloads import label_of
-from abtune.ingest.texts import json_lines, naming, reading, well_formed
+from abtune.ingest.texts import json_documents, naming, reading, well_formed
 from abtune.ingest.units import all_seconds
 
 WORKLOADS = "database_workload.json"
@@ -79,7 +79,7 @@ def _searches(_: Path, texts: Mapping[Path, str]) -> list[Search]:
 def _read_records(text: str) -> list[_Record]:
     records: list[_Record] = []
     timed: dict[str, int] = {}
-    for number, line in json_lines(text):
+    for number, line in json_documents(text):
         with naming(f"line {number}"):
             records.append(_read_record(line))
             # Failures may be alike. A timed record that is there again shows that the file was appended
@@ -107,7 +107,7 @@ def _read_record(value: Any) -> _Record:
 def _read_workloads(text: str) -> list[tuple[str, str]]:
     """Return the hash and the module of each workload."""
     workloads = []
-    for number, line in json_lines(text):
+    for number, line in json_documents(text):
         match line:
             case [str(hash_text), str(module)]:
                 workloads.append((hash_text, module))

@@ -17,7 +17,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
-from abtune.ingest.texts import is_json_of, json_lines, naming, parse_json, well_formed
+from abtune.ingest.texts import is_json_of, json_documents, naming, parse_json, well_formed
 from abtune.ingest.timings.timing_cells import FileCell
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns
@@ -99,7 +99,7 @@ class _Record:
 def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[Search]:
     tasks: dict[str, list[_Record]] = {}
     with naming(path):
-        for number, line in json_lines(texts[path]):
+        for number, line in json_documents(texts[path]):
             record = _tvm_record(line, number)
             tasks.setdefault(record.task, []).append(record)
         for records in tasks.values():
