@@ -88,7 +88,7 @@ def _within(document: Any) -> list[Any]:
     """Return the objects in the list or object that a document has, such as ``results``; else itself."""
     values = document.items() if isinstance(document, dict) else ()
     lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
-    objects = {name: _named(value) for name, value in values if isinstance(value, dict)}
+    objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
     lists = lists or _of_objects(objects)
     if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took
         timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]
@@ -100,9 +100,9 @@ def _within(document: Any) -> list[Any]:
     return next(iter(lists.values()), [document])
 
 
-def _named(objects: Mapping[str, Any]) -> list[Any]:
-    """Return the values of an object; records among them have their names, as of what was timed."""
-    return [{"name": name, **value} if isinstance(value, dict) else value for name, value in objects.items()]
+def _with_keys(objects: Mapping[str, Any]) -> list[Any]:
+    """Return the values of an object; records among them keep their keys, which say what was timed."""
+    return [{"key": key, **value} if isinstance(value, dict) else value for key, value in objects.items()]
 
 
 def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

@@ -391,15 +391,15 @@ def test_records_of_json_may_lack_names(tmp_path: Path) -> None:
     assert any("1 line without a time, the first in line 1" in note for note in imported.notes)
 
 
-def test_names_of_records_in_an_object_are_kept(tmp_path: Path) -> None:
+def test_keys_of_records_in_an_object_are_kept(tmp_path: Path) -> None:
     """Without them, the times of two kernels would be repeats of one."""
     text = '{"results": {"gemm": {"time_s": [1, 2]}, "conv": {"time_s": 3}}}'
     (tmp_path / "t").write_text(text)
     runs = [f"a={tmp_path / 't'}"]
-    by_name = read(runs=runs, columns={"shape": "name"}).dataset
+    by_name = read(runs=runs, columns={"shape": "key"}).dataset
     assert by_name["shape"].values.tolist() == ["gemm", "conv"]
     notes = read(runs=runs, shape="x").notes
-    assert any("lines of one cell differ in name, and count as repeats" in note for note in notes)
+    assert any("lines of one cell differ in key, and count as repeats" in note for note in notes)
 
 
 @pytest.mark.parametrize(
