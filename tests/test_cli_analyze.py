@@ -534,7 +534,7 @@ def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
     [
         (["published", "absent.md", "--out", "t.nc"], "cannot read absent.md"),
         (["published", ".", "--out", "t.nc"], "cannot read ."),
-        (["published", "bad.md", "--out", "t.nc"], "bad.md: line 3: 'fast' is not a number"),
+        (["published", "bad.md", "--out", "t.nc"], "bad.md: line 3: column a: 'fast' is not a number"),
         (
             ["published", "t.md", "--out", "absent/t.nc"],
             "cannot write absent/t.nc: there is no folder absent",

@@ -54,11 +54,11 @@ from abtune.ingest.units import (
     Heading,
     about_work,
     fits,
-    plainly,
     read_heading,
     read_number,
     rounding_of,
     spelled,
+    to_seconds,
 )
 from abtune.shapes import Shape, parse_shape, shape_values
 from abtune.text import listed, shell_path, shortened, to_number
@@ -387,7 +387,7 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
         raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}; {remedy}")
     shape = _read_label(cells[0], columns)
     latency = tuple(
-        _read_latency(cells[index], heading.unit, shape) for index, heading in columns.headings.items()
+        _read_latency(cells[index], heading, shape) for index, heading in columns.headings.items()
     )
     if columns.boost is not None:
         rounding = (rounding_of(cells[index]) for index in columns.headings)
@@ -415,22 +415,13 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
     return shape
 
 
-def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
-    """Return a throughput or a time in seconds, NaN where there is none, infinite where the run failed.
-
-    A rate whose work is unknown becomes the time of 10^9 operations or bytes.
-    """
+def _read_latency(cell: str, heading: Heading, shape: Shape | None) -> float:
+    """Return a throughput or a time in seconds, NaN where there is none, infinite where the run failed."""
     if cell.casefold() in MISSING:
         return math.inf if cell.casefold() in FAILED else math.nan
-    number = read_number(cell, f"; {plainly(cell)}, or - if there is none")
-    if not 1e-30 < number < math.inf:
-        what = "time" if unit in PER_SECOND else "throughput"
-        remedy = "write - if there is none; a column of boosts is called boost (%)"
-        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
-    if unit in PER_SECOND:
-        return number / PER_SECOND[unit]
-    work = published_flop(shape) if shape and unit in FLOPS else WORK
-    return work / (number * RATES[unit])
+    work = published_flop(shape) if shape and heading.unit in FLOPS else WORK
+    remedy = "write - if there is none; a column of boosts is called boost (%)"
+    return to_seconds(cell, heading.unit, f"column {heading.name}", remedy, work)
 
 
 def _check_boost(cell: str, latency: Sequence[tuple[float, float]], over: set[str]) -> None:

@@ -167,17 +167,19 @@ def plainly(cell: str) -> str:
     return "write digits and a decimal point alone, such as 1234.5"
 
 
-def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
+def to_seconds(
+    value: Any, unit: str, where: str, failed: str = "leave out what was not timed", work: float = WORK
+) -> float:
     """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure.
 
-    A rate becomes the time of 10^9 operations or bytes.
+    A rate becomes the time of ``work`` operations or bytes.
     """
     try:
         number = value if isinstance(value, float) else to_number(str(value))
     except ValueError:
         remedy = plainly(str(value)) if set(str(value)) & set(",0123456789") else failed
         raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
-    seconds = WORK / (number * RATES[unit] or math.nan) if unit in RATES else number / PER_SECOND[unit]
+    seconds = work / (number * RATES[unit] or math.nan) if unit in RATES else number / PER_SECOND[unit]
     if not 1e-30 <= seconds < math.inf:
         what = "throughput" if unit in RATES else "time"
         raise DatasetError(f"{where}: a {what} must be positive, not {value}; {failed}")
