@@ -32,21 +32,18 @@ from abtune.text import import_command, listed, shell_path, shortened
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 _SUMS_UP = f"it has statistics and no single timings; {AS_CSV}"
-# How files that cannot be used begin without blanks, and what to do.
-_NEARLY = {
-    '{"Time":': "if go test -bench wrote it, run that without -json",
-    "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
-    '{"device_name":': "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms "
+# What files hold that cannot be used, without blanks, and what to do; ^ stands for the beginning.
+_TELLING = {
+    '^{"Time":': "if go test -bench wrote it, run that without -json",
+    "^command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
+    '^{"device_name":': "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms "
     "--shape LABEL --out t.nc",
-    "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
-    "group,function,value,": "give the files of criterion beside it: */new/sample.json",
-    '{"group_id":': "give the file sample.json of criterion beside it",
+    "^name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
+    "^group,function,value,": "give the files of criterion beside it: */new/sample.json",
+    '^{"group_id":': "give the file sample.json of criterion beside it",
     '"Benchmark","Mode","Threads"': "write JSON: -rf json -rff FILE",
-    '{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
-    ":::MLLOG": _SUMS_UP,
-}
-# What such files hold somewhere, without blanks.
-_WITHIN = {
+    '^{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
+    "^:::MLLOG": _SUMS_UP,
     "WeightedLatency(us)|": "each line of its tables of tasks begins with something else, such as a date; "
     "cut that off: sed 's/^[^ ]* //' FILE",
     **dict.fromkeys(
@@ -107,10 +104,8 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
         text = read_text(path)
     except DatasetError as error:  # an empty file, and one that is no text
         return f"it {str(error).removeprefix(f'{path}: ')}"
-    compact = "".join(text[: 2**20].split())
-    begun = (_NEARLY[start] for start in _NEARLY if compact.startswith(start))
-    within = (_WITHIN[marker] for marker in _WITHIN if marker in compact)
-    if remedy := next(itertools.chain(begun, within), ""):
+    compact = f"^{''.join(text[: 2**20].split())}"
+    if remedy := next((_TELLING[marker] for marker in _TELLING if marker in compact), ""):
         return remedy
     return _hint_of_csv(path, text, []) if has_records(text) else _hint_of_table(path, text)
 
