@@ -104,10 +104,11 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
         text = read_text(path)
     except DatasetError as error:  # an empty file, and one that is no text
         return f"it {str(error).removeprefix(f'{path}: ')}"
-    compact = f"^{''.join(text[: 2**20].split())}"
+    beginning = text[: 2**20]
+    compact = f"^{''.join(beginning.split())}"
     if remedy := next((_TELLING[marker] for marker in _TELLING if marker in compact), ""):
         return remedy
-    return _hint_of_csv(path, text, []) if has_records(text) else _hint_of_table(path, text)
+    return _hint_of_csv(path, text, []) if has_records(text) else _hint_of_table(path, beginning)
 
 
 def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:

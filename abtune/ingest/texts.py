@@ -116,7 +116,9 @@ def _decoding(text: str) -> Iterator[None]:
     try:
         yield
     except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
+        end = text.rstrip()
+        is_cut = error.pos >= len(end) - (end[-1:] not in "]}")  # else a comma stands before a bracket
+        if is_cut or error.msg.startswith("Unterminated"):
             where = f"the JSON is cut short in line {error.lineno}"
             raise DatasetError(f"{where}; write or copy the file again") from None
         if error.msg == "Extra data":

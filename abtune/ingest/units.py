@@ -25,7 +25,7 @@ UNITS = (*PER_SECOND, *RATES)
 # If the work of a shape is unknown, a rate is read as the time of this many operations or bytes.
 WORK = 1e9
 # Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
-_MARKS_FAILURE = 1e9
+MARKS_FAILURE = 1e9
 # A longer text is no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
 # What stands in place of the number of a run that failed.
@@ -183,7 +183,7 @@ def to_seconds(
     if not 1e-30 <= seconds < math.inf:
         what = "throughput" if unit in RATES else "time"
         raise DatasetError(f"{where}: a {what} must be positive, not {value}; {failed}")
-    if seconds >= _MARKS_FAILURE:
+    if seconds >= MARKS_FAILURE:
         raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
     return seconds
 

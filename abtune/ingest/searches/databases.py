@@ -22,14 +22,12 @@ from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.texts import json_documents, naming, reading, well_formed
-from abtune.ingest.units import all_seconds
+from abtune.ingest.units import MARKS_FAILURE, all_seconds
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
 # How the lines of the two files begin. No repetition is within another, so that matching is fast.
 _LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
-# MetaSchedule writes 1e10 for a candidate that failed; no kernel takes a year.
-_FAILED = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ def _read_record(value: Any) -> _Record:
             raise DatasetError("not a tuning record: [workload, [trace, times, target, arguments]]")
     if seconds is None:
         return _Record(workload, (TrialStatus.NOT_RUN, math.nan), content)
-    if isinstance(seconds, list) and any(isinstance(t, int | float) and t >= _FAILED for t in seconds):
+    if isinstance(seconds, list) and any(isinstance(t, int | float) and t >= MARKS_FAILURE for t in seconds):
         return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
     latency = statistics.fmean(all_seconds(seconds, "s", "times"))
     return _Record(workload, (TrialStatus.OK, latency), content)
