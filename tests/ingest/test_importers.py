@@ -290,7 +290,7 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ("x\nProfileResult(mean=1, results=(1,))\n", "timings"),
         ('{"results": [{"command": "x", "times": [1]}]}', "timings"),
         ('{"context": {}, "benchmarks": []}', "timings"),
-        ('{"benchmarks": [{"runs": []}]}', "pyperf"),
+        ('{"benchmarks": [{"metadata": {}, "runs": []}]}', "pyperf"),
         ('{"results": [{"configuration": {}, "invalidity": 0}]}', "kernel-tuner"),
         ('{"env_name": "x", "result_columns": []}', "asv"),
         ("BenchmarkA-2\t1\t5 ns/op\n", "go-bench"),

@@ -23,6 +23,7 @@ from abtune.ingest.timings.timing_cells import FileCell, Reading, import_reading
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
+_CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
 # A time that does not follow its name, because the benchmark printed something.
 _GO_BROKEN = re.compile(r"(?!Benchmark\S*[ \t]+\d+[ \t])(.*[ \t])?\d+[ \t]+[\d.e+-]+ ns/op")
@@ -334,7 +335,7 @@ CRITERION = named_importer(
     "criterion",
     "a sample of criterion",
     _criterion,
-    partial(is_json_of, names=["iters", "times"]),
+    lambda text: _CRITERION.match(text) is not None,
     summary="""Read target/criterion/*/new/sample.json of criterion.
 
     The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
@@ -376,7 +377,7 @@ PYPERF = named_importer(
     "pyperf",
     "a file of pyperf",
     _pyperf,
-    partial(is_json_of, names=["benchmarks", "runs"]),
+    partial(is_json_of, names=["benchmarks", "metadata", "runs"]),
     summary="""Read the JSON of pyperf, whose processes are seeds.
 
     pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
