@@ -75,15 +75,19 @@ def test_every_command_has_every_format(run: Run, command: str, name: str) -> No
         ("csv", "CSV", "shape,"),
         ("junit", "JUnit XML", "<?xml"),
         ("github", "GitHub's format", "::notice title=async against mainline::"),
+        ("sentence", "", "async and mainline are not shown to differ"),
     ],
 )
 def test_some_formats_are_for_rows(run: Run, name: str, words: str, start: str) -> None:
-    """Where a report has no rows, one line says so and names the format to take."""
+    """A command without rows does not offer them, and one line names the format to take for a file."""
     assert run(*COMMANDS["analyze"], "--format", name).out.startswith(start)
-    outcome = run(*COMMANDS["power"], "--format", name, "--output", "r")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"abtune: {words} has the comparisons only, not power; take --format json\n"
-    assert not Path("r").exists()
+    assert name not in run("power", "--help").out
+    assert "is not one of 'table'" in run(*COMMANDS["power"], "--format", name).err
+    for suffix in FORMATS[name].suffixes:
+        outcome = run(*COMMANDS["power"], "--output", f"r{suffix}")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err == f"abtune: {words} cannot show power; take --format json\n"
+        assert not Path(f"r{suffix}").exists()
 
 
 @pytest.mark.usefixtures("sweep")

@@ -85,7 +85,7 @@ def test_single_runs_in_other_formats(run: Run) -> None:
     ("dataset", "options", "said"),
     [
         (PILOT, ["--section", "report,single-run"], "no shape has one run of both mainline and async"),
-        (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV has the comparisons only"),
+        (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV cannot show"),
     ],
 )
 def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: list[str], said: str) -> None:
@@ -274,9 +274,9 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--section", "noise,"], "there is an empty name in the list"),
         (["--weights", "w" * 300], "wwww"),
         (["--explain", "M=896_N=896_K=89"], "unknown shape 'M=896_N=896_K=89'; did you mean"),
-        (["--explain", "N=*", "--format", "csv"], "CSV has the comparisons only"),
-        (["--section", "report,noise", "--format", "csv"], "CSV has the comparisons only"),
-        (["--section", "report,curve", "--output", "r.csv"], "CSV has the comparisons only"),
+        (["--explain", "N=*", "--format", "csv"], "CSV cannot show"),
+        (["--section", "report,noise", "--format", "csv"], "CSV cannot show"),
+        (["--section", "report,curve", "--output", "r.csv"], "CSV cannot show"),
     ],
 )
 def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:

@@ -271,6 +271,24 @@ def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
 
 
 @needs_chromium
+def test_columns_stand_below_each_other(run: Run, tmp_path: Path) -> None:
+    """A row whose shape stands in the row above has its cells where that row has them."""
+    page_file = tmp_path / "noise.html"
+    run("analyze", "h200-pilot", "--section", "noise", "--output", str(page_file))
+    cells = "[...document.querySelectorAll('.below-64 td')]"
+    sides = f"{cells}.filter(cell => /mainline|async/.test(cell.textContent))"
+
+    async def act(page: Page) -> None:
+        for width in (1100, 1400):
+            await page.resize(width)
+            assert (
+                await page.run(f"new Set({sides}.map(cell => getComputedStyle(cell).paddingLeft)).size") == 1
+            )
+
+    seen(page_file, act)
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     "command",
     [

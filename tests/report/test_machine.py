@@ -131,7 +131,7 @@ def test_json_has_sections_by_name() -> None:
 def test_csv_without_rows_is_refused() -> None:
     """CSV holds rows; a section that has none is named, with the format to take."""
     named = Section(name="noise", page=(), result={})
-    with pytest.raises(InputError, match=r"^CSV has the comparisons only, not noise; take --format json$"):
+    with pytest.raises(InputError, match=r"^CSV cannot show noise; take --format json$"):
         machine.render_csv(analysis_report(typical_analysis(), named))
 
 

@@ -140,6 +140,9 @@ def test_device_time_follows_the_settings() -> None:
     cost = cost_of_a_seed(dataset, CONFIGS)
     assert cost is not None
     assert cost.gpu_seconds == pytest.approx(2 * (3 * (0.01 + 0.01 + 0.5) + 25 * 0.02))
+    on_cpu = cost_of_a_seed(dataset.assign_attrs(target='{"kind":"llvm"}'), CONFIGS)
+    assert on_cpu is not None
+    assert math.isnan(on_cpu.gpu_seconds)  # a table had GPU hours of a CPU
 
 
 @pytest.mark.parametrize("settings", ["", "[1]", "{}", '{"search_repeats": "x"}'])

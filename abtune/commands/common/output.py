@@ -119,6 +119,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         destination = Destination(format=form, files=files)
         return command(*arguments, destination=destination, **options)
 
+    name = command.__name__
     to_file = click.option(
         "--output",
         metavar="FILE",
@@ -129,7 +130,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     by_name = click.option(
         "--format",
         "format_",
-        type=Registered(lambda: FORMATS),
+        type=Registered(
+            lambda: [form.name for form in FORMATS.values() if name in (form.commands or [name])]
+        ),
         help="How to write the report. [default: by the name of the --output file, else table]",
     )
     return by_name(to_file(gathered))

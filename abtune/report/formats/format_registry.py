@@ -1,4 +1,4 @@
-"""The formats that every command offers: one line each.
+"""The formats that commands offer: one line each.
 
 A format turns a report into text. Its module is imported on first use, so a table does not load the template
 engine of HTML.
@@ -23,6 +23,7 @@ class Format:
     name: str  # its name for `--format`
     suffixes: tuple[str, ...]  # endings of file names that choose it, in lower case
     function: Function  # from a report to text
+    commands: tuple[str, ...] = ()  # those that can fill it; empty for all
     fits_stream: bool = False  # whether the function also takes the stream that will show it, None for a file
 
     def render(self, report: Report, stream: TextIO | None) -> str:
@@ -32,6 +33,7 @@ class Format:
 
 
 _HOME = "abtune.report.formats"
+_OF_SHAPES = ("analyze", "compare", "history")
 
 
 # By name; the first is the default.
@@ -42,11 +44,15 @@ FORMATS = {
         Format(name="markdown", suffixes=(".md",), function=f"{_HOME}.markdown:render"),
         Format(name="html", suffixes=(".html", ".htm"), function=f"{_HOME}.html:render"),
         Format(name="json", suffixes=(".json",), function=f"{_HOME}.machine:render_json"),
-        Format(name="csv", suffixes=(".csv",), function=f"{_HOME}.machine:render_csv"),
+        Format(name="csv", suffixes=(".csv",), function=f"{_HOME}.machine:render_csv", commands=_OF_SHAPES),
         Format(name="latex", suffixes=(".tex",), function=f"{_HOME}.latex:render"),
-        Format(name="junit", suffixes=(".xml",), function=f"{_HOME}.machine:render_junit"),
-        Format(name="github", suffixes=(), function=f"{_HOME}.machine:render_github"),
-        Format(name="sentence", suffixes=(), function=f"{_HOME}.machine:render_sentence"),
+        Format(
+            name="junit", suffixes=(".xml",), function=f"{_HOME}.machine:render_junit", commands=("analyze",)
+        ),
+        Format(name="github", suffixes=(), function=f"{_HOME}.machine:render_github", commands=("analyze",)),
+        Format(
+            name="sentence", suffixes=(), function=f"{_HOME}.machine:render_sentence", commands=_OF_SHAPES
+        ),
     )
 }
 

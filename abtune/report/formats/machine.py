@@ -48,9 +48,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
         if section.rows is None or any(needs not in record for record in section.rows)
     ]
     if without:
-        raise InputError(
-            f"{form} has the comparisons only, not {listed(dict.fromkeys(without))}; take --format json"
-        )
+        raise InputError(f"{form} cannot show {listed(dict.fromkeys(without))}; take --format json")
     return [record for section in sections for record in section.rows or ()]
 
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import of_searches, settings
+from abtune.dataset.provenance import of_searches, parsed, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
@@ -33,7 +33,7 @@ class RunCost:
     """Mean cost of one seed of one shape: a run of the baseline and a run of the candidate."""
 
     core_seconds: float  # each run on one core
-    gpu_seconds: float  # at least, by the settings; NaN if the dataset does not say
+    gpu_seconds: float  # at least, by the settings; NaN of a CPU, or if the dataset does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,8 @@ def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | N
 def _gpu_seconds(dataset: xr.Dataset) -> float:
     known = settings(dataset)
     names = ("search_repeats", "search_repeat_ms", "rounds", "repeats", "repeat_ms")
-    if not all(isinstance(known.get(name), int | float) for name in names) or "trial_latency" not in dataset:
+    is_known = all(isinstance(known.get(name), int | float) for name in names) and "trial_latency" in dataset
+    if not is_known or parsed(dataset.attrs, "target", dict).get("kind") == "llvm":
         return math.nan
     searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
     ran = dataset["trial_status"].values == TrialStatus.OK
