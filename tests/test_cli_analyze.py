@@ -375,13 +375,20 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["a.nc", "b.nc"], "abtune compare a.nc b.nc; to put their runs into one: abtune merge a.nc b.nc"),
         (["a.nc", "b", "c"], "for what changed between them: abtune history a.nc b c; to put their"),
         (["--output", "x.pdf"], "--output writes text; to draw: abtune plot --out x.pdf"),
-        (["absent.nc"], "absent.nc: no such file; make one with abtune sweep, or see abtune datasets"),
+        (
+            ["absent.nc"],
+            "absent.nc: no such file; make one with abtune sweep or import, or see abtune datasets",
+        ),
+        (["./absent"], "absent: no such file; make one"),
+        (["old"], "old: no such file; did you mean old.nc"),
+        (["--fail-on", "regressed invalid"], "write commas between gates"),
         (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm14009-rtx3080"),
     ],
 )
 def test_bad_arguments_are_one_line(run: Run, sweep: str, arguments: list[str], said: str) -> None:
     """Whatever is wrong with an argument is said in one line, with what to give instead."""
     Path("old.md").write_text("old", encoding="utf-8")
+    Path("old.nc").touch()
     assert said in refused(run("analyze", "--output", "old.md", *arguments))
     assert Path("old.md").read_text(encoding="utf-8") == "old"
 

@@ -104,7 +104,10 @@ def test_what_makes_no_sense_for_pairs_is_one_line(run: Run, options: list[str],
 def test_what_makes_no_sense_for_independent_seeds_is_one_line(run: Run) -> None:
     """A paired method is refused, and the line says which there are."""
     outcome = run("analyze", "separate.nc", "--method", "paired-t")
-    assert "no interval 'paired-t' of the geometric-mean; choose " in outcome.err
+    assert (
+        "no interval 'paired-t' of the geometric-mean of independent seeds, which this dataset has; choose "
+        in outcome.err
+    )
 
 
 def test_gates_judge_pairs(run: Run) -> None:

@@ -50,7 +50,8 @@ def _gate(word: str) -> str | float:
     if word in _VERDICTS:
         return word
     if not word.startswith(_SLOWER_THAN):
-        raise click.BadParameter(f"{word!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.")
+        commas = "; write commas between gates" if " " in word else ""
+        raise click.BadParameter(f"{word!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%{commas}.")
     return percentage(0, 100, example=f"{_SLOWER_THAN}5%")(word.removeprefix(_SLOWER_THAN))
 
 

@@ -18,7 +18,7 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
-from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled, skewness_gap, two_modes
+from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
@@ -267,13 +267,12 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
         runs = f"In some shapes the runs of {skewed.config} are more skewed, in others {other.config}'s."
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     elif may_be_chance(samples):
-        chance = f"Fewer than {FEWEST_SHAPES} shapes do not show whether that is chance."
         errs = (
             "If some runs are far slower, up to 23% of reports find a false difference (simulated, "
             "docs/statistics.md)."
         )
-        runs = f"{runs.replace(' are ', ' look ')} {chance}"
-        pairs = f"The differences of the pairs look skewed. {chance}"
+        runs = f"{runs.replace(' are ', ' look ')} {PERHAPS_CHANCE}"
+        pairs = f"The differences of the pairs look skewed. {PERHAPS_CHANCE}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = must if needs_resamples(settings) else ""
     yield f"{pairs if settings.paired else runs} {asked}{errs}"

@@ -61,8 +61,9 @@ class Settings:
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method != "" and self.method not in methods:
-            of = f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
-            raise InputError(f"no interval {shown(self.method)} of the {of}; choose {', '.join(methods)}")
+            seeds = f"{'pairs' if self.paired else 'independent seeds'}, which this dataset has"
+            known = f"the {self.estimand} of {seeds}; choose {', '.join(methods)}"
+            raise InputError(f"no interval {shown(self.method)} of {known}")
         object.__setattr__(self, "method", self.method or methods[0])
         object.__setattr__(self, "correction", self.correction or self.difference_test.correction)
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]

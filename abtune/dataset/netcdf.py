@@ -191,8 +191,12 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
         return bundled_path(path_or_name)
     if path.is_symlink():
         raise DatasetError(f"{path}: this link leads to {path.readlink()}, which does not exist")
-    if path.suffix or len(path.parts) > 1:
-        raise DatasetError(f"{path}: no such file; make one with abtune sweep, or see abtune datasets")
+    if (named := Path(f"{path}.nc")).is_file():
+        raise DatasetError(f"{path}: no such file; did you mean {named}")
+    if path.suffix or path.name != str(path_or_name):
+        raise DatasetError(
+            f"{path}: no such file; make one with abtune sweep or import, or see abtune datasets"
+        )
     raise unknown_name("dataset", str(path_or_name), BUNDLED)
 
 

@@ -177,7 +177,8 @@ def _about_others(columns: Sequence[str], shape: str) -> str:
     ]
     remedies = []
     if others:
-        remedies.append(f"take out {listed(map(shortened, others))}, or write it into the first column")
+        them = "it" if len(others) == 1 else "them"
+        remedies.append(f"take out {listed(map(shortened, others))}, or write {them} into the first column")
     if columns[0].casefold() not in SHAPES and (others or shape == "Shape"):
         remedies.append(f"call the first column {shape}, not {shortened(columns[0])}")
     if len(configs) < 2 or not remedies:
@@ -229,12 +230,13 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     others = [name for name in columns if name not in clocks and split_unit(name)[1] in PER_SECOND]
     time = clocks[0] if len(clocks) == 1 and not others else "NAME"
     unit = "" if (heading := known_heading(time, UNITS)) and heading.unit else " --unit ms"
+    units = "ms may be s, us, ns, gflops or gb/s, and " if unit else ""
     columns_and_unit = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
     command = import_command(path, importer="timings", options=columns_and_unit)
     return (
-        f"if it has a line for each timing: {command}, where ms may be s, us, ns, gflops or gb/s, and each "
-        f"NAME is one of {listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others "
-        "are sizes, shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
+        f"if it has a line for each timing: {command}, where {units}each NAME is one of "
+        f"{listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others are sizes, "
+        "shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
     )
 
 

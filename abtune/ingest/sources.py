@@ -162,7 +162,9 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     fields = [word[1:-1] for word in words[1::2] if word.startswith("{")]
     if not fields or not set(fields) <= set(_FIELDS) or len(set(fields)) < len(fields):
         known = "{config}, {shape} and {seed}, each at most once"
-        raise InputError(f"--pattern {pattern!r} needs a field where paths differ: one of {known}")
+        wrong = ", ".join(f"{{{field}}}" for field in fields if field not in _FIELDS)
+        what = f"has no use for {wrong}" if wrong else "needs a field where paths differ"
+        raise InputError(f"--pattern {pattern!r} {what}; fields are {known}")
     wildcards = (
         word if word == "?" else "*" if _WORDS.fullmatch(word) else glob.escape(word) for word in words
     )

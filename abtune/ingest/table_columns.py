@@ -135,7 +135,8 @@ def check_names(configs: Iterable[str]) -> None:
     names = {name.casefold(): name for name in configs}
     sized = sizes(names)
     for folded, name in names.items():
-        remedy = "take it out, write it into the labels of the shapes, or rename it if it is a configuration"
+        labels = f"write it into the labels of the shapes (CSV: --columns shape=NAME+{shortened(name)})"
+        remedy = f"take it out, {labels}, or rename it if it is a configuration"
         if NEVER.fullmatch(folded) or folded in sized:
             raise DatasetError(f"column {shortened(name)!r} is no configuration by its name; {remedy}")
         if (match := _STATISTIC.fullmatch(folded)) and match[1] in names:

@@ -147,7 +147,7 @@ def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None
     [
         (
             {"method": "bootstrap"},
-            "no interval 'bootstrap' of the geometric-mean; choose expanded",
+            "no interval 'bootstrap' of the geometric-mean of independent seeds",
         ),
         ({"method": "percentile"}, "no interval 'percentile' of the geometric-mean"),
         ({"estimand": "mean"}, "unknown estimand 'mean'; there are: geometric-mean, best-of:2"),
@@ -188,8 +188,14 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),
         ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
         ({"correction": 3}, "unknown correction 3; there are: holm"),
-        ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
-        ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
+        (
+            {"method": 3},
+            "no interval 3 of the geometric-mean of independent seeds",
+        ),
+        (
+            {"method": []},
+            r"no interval \[\] of the geometric-mean of independent seeds",
+        ),
         ({"shapes": 3}, "shapes is a list of labels, kinds, globs or presets, not 3"),
         ({"shapes": [3]}, r"shapes is a list of labels, kinds, globs or presets, not \[3\]"),
     ],

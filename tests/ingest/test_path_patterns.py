@@ -116,8 +116,8 @@ def test_a_path_is_recorded_whole_where_the_working_folder_was_removed(empty_fol
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("*.csv", "needs a field where paths differ: one of {config}, {shape}"),
-        ("{confg}.csv", "needs a field where paths differ"),
+        ("*.csv", "needs a field where paths differ; fields are {config}, {shape}"),
+        ("{confg}-{seed}.csv", "has no use for {confg}; fields are"),
         ("{config}/{config}.csv", "each at most once"),
         ("{config}.json", "no file or folder matches --pattern"),
         ("{config}{shape}.csv", "matches --pattern in two ways, config aaa, shape a and config a, shape aaa"),

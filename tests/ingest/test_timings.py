@@ -894,7 +894,7 @@ def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
     path.write_text(HEADING + lines, encoding="utf-8")
     imported = read(path)
     assert imported.dataset.sizes["repeat"] == 4
-    assert imported.notes[1] == f"{path}: lines that are the same as one above: 2; each counts as a repeat"
+    assert imported.notes[1] == f"{path}: 2 lines are the same as one above; each counts as a repeat"
 
 
 @pytest.mark.parametrize("column", ["Units", "time_unit"])

@@ -102,6 +102,15 @@ def test_what_differs_between_neighbours_is_told() -> None:
     assert abtune.history(series).caveats == ("2 to 3, not the same: device (H100 / H200).",)
 
 
+def test_what_holds_of_many_steps_is_told_once() -> None:
+    """Steps with one caveat share it; few shapes do not show whether skewness is chance."""
+    caveats = abtune.history([dated([0.1] * 3, day, f"0{day}") for day in range(1, 7)]).caveats
+    skewed = [caveat for caveat in caveats if "looks skewed" in caveat]
+    assert len(skewed) == 1
+    assert skewed[0].startswith("2 to 3, 3 to 4, 4 to 5 (A to B): The noise of the change")
+    assert "Fewer than 5 shapes do not show whether that is chance." in skewed[0]
+
+
 def test_shapes_without_seeds_have_no_test() -> None:
     """A shape with one seed in a dataset keeps its boost, and is not said to have changed."""
     pair = [dated([0.1, 0.1], day, f"0{day}") for day in (1, 2)]

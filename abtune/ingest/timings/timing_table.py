@@ -225,7 +225,8 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     yield from about_summaries(table.summaries)
     if again := len(table.lines) - len(set(table.lines)):
-        yield f"lines that are the same as one above: {again:,}; each counts as a {counted}"
+        lines = f"{count(again, 'line')} {'is' if again == 1 else 'are'}"
+        yield f"{lines} the same as one above; each counts as a {counted}"
     if table.untimed and counted != "trial":
         what, then = ("line", "counts as failed")
         if table.configs:

@@ -19,7 +19,7 @@ from abtune.report.formats.characters import axis_text, draw_interval, legend
 from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
 from abtune.report.text.console import prose, shown, wrap
 from abtune.report.text.labels import NARROWEST, fit_labels, width_of_one_line
-from abtune.text import NOTHING
+from abtune.text import NOTHING, some_of
 
 STYLES = {
     "improved": "bold green",
@@ -147,7 +147,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
         widths[index] = wider
     gone = [index for index in range(len(columns)) if index not in widths]
     missing = dict.fromkeys(_name(grids[0], index) for index in gone if index not in texts)
-    names = ", ".join(name.replace(" ", "\xa0") for name in missing)
+    names = some_of([name.replace(" ", "\xa0") for name in missing], most=9)
     return Fit(
         label_width=label_width,
         widths=widths,

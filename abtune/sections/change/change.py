@@ -32,10 +32,10 @@ from abtune.sections.change.change_statistics import (
 )
 from abtune.sections.change.same_winners import common_runs, keep
 from abtune.stats.estimates import from_log, t_interval
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans, Floats
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import both_variances, variance_of_both
 from abtune.text import count, listed, shortened
 
@@ -142,7 +142,7 @@ def compare_datasets(
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
         caveats=(
             *_about_neighbours(sides, changes),
-            *_caveats(0 if same_winners else shared, sides, usable, is_skewed=is_skewed),
+            *_caveats(0 if same_winners else shared, sides, usable, samples if is_skewed else None),
         ),
     )
 
@@ -253,9 +253,12 @@ def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floa
 
 
 def _caveats(
-    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, *, is_skewed: bool
+    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, skewed: TwoSample | None
 ) -> Iterator[str]:
-    """Yield what weakens the comparison; ``shared`` is the number of runs of B that are runs of A."""
+    """Yield what weakens the comparison.
+
+    ``shared`` is the number of runs of B that are runs of A, and ``skewed`` has the changes if they look so.
+    """
     if shared:
         yield (
             f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "
@@ -263,10 +266,11 @@ def _caveats(
         )
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
-    if is_skewed:
+    if skewed:
+        chance = f" {PERHAPS_CHANCE}" if may_be_chance(skewed) else ""
         yield (
             "The noise of the change looks skewed, as where searches of one configuration fail in one "
-            "dataset only. Verdicts of changed and unchanged must also pass a bootstrap-t test."
+            f"dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test."
         )
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:

@@ -241,7 +241,7 @@ def _common(series: Mapping[str, xr.Dataset], what: str, least: int) -> list[str
     common = [name for name in first if all(name in other for other in others)]
     if len(common) < least:
         has = f"only {common[0]}" if common else f"no {what}"
-        raise InputError(f"a history takes {count(least, what)}; the datasets have {has} in common")
+        raise InputError(f"the datasets have {has} in common; a history takes at least {count(least, what)}")
     return common
 
 
@@ -296,15 +296,18 @@ def _caveats(
     series: Mapping[str, xr.Dataset], undated: Sequence[str], shapes: Sequence[str], steps: Sequence[Change]
 ) -> Iterator[str]:
     if undated:
-        yield f"No date: {listed(undated)}. The datasets stand in the order given."
+        yield f"No date: {some_of(undated)}. The datasets stand in the order given."
     every = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
     if more := len(every) - len(shapes):
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
+    alike: dict[str, list[str]] = {}
     for change in steps:
         pair = " to ".join(change.datasets)
         if known := [row.words for row in change.mismatches if row.known]:
             yield f"{pair}, not the same: {'; '.join(known)}."
-        yield from (f"{pair} (A to B): {caveat}" for caveat in change.caveats)
+        for caveat in change.caveats:
+            alike.setdefault(caveat, []).append(pair)
+    yield from (f"{some_of(pairs)} (A to B): {caveat}" for caveat, pairs in alike.items())
 
 
 def history_section(history: History) -> Section:
