@@ -321,10 +321,9 @@ def _about_resolution(
     enough = fewest_seeds(smallest=needed, paired=settings.paired)
     # Benjamini and Hochberg require k times less if k shapes differ together.
     together = math.ceil(smallest / needed - 1e-9)
-    limits = (
-        f"The smallest p of these {settings.unit}s is {p_value(smallest)}; the correction over "
-        f"{count(tested, 'shape')} requires {p_value(needed)}"
-    )
+    what = f"the correction over {tested:,} shapes" if tested > 1 else "a difference"
+    least = f"The smallest p of these {settings.unit}s is {p_value(smallest)}"
+    limits = f"{least}; {what} requires {p_value(needed)}"
     if settings.procedure.step_up and together <= len(judged):
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:

@@ -26,7 +26,7 @@ from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.skewness import may_be_chance
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
 from abtune.stats.two_sample import Integers, TwoSample
-from abtune.text import count, listed, p_value, percent_cell, plain_percent, spread_percent
+from abtune.text import listed, p_value, percent_cell, plain_percent, spread_percent
 
 # With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
@@ -224,7 +224,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     """Return the page."""
     row, tests = story.comparison, story.tests
     kind = f" ({row.workload})" if row.workload else ""
-    over = f", corrected over {count(story.tested, 'shape')}" if story.tested else ""
+    over = f", corrected over {story.tested:,} shapes" if story.tested > 1 else ""
     return (
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),

@@ -228,6 +228,8 @@ def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:
     analysis = abtune.analyze(dataset)
     assert analysis.comparisons[0].verdict is Verdict.INVALID
     assert any("the correction over 8 shapes requires 0.0063" in note for note in analysis.caveats)
+    alone = abtune.analyze(make_sweep([1.0], n=3, seed=2))
+    assert any("is 0.10; a difference requires 0.050" in note for note in alone.caveats)
 
 
 @pytest.mark.parametrize(

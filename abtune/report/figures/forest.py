@@ -48,15 +48,15 @@ def draw_forest_beside(analysis: Analysis, beside: xr.Dataset | None = None) -> 
     """Return the forest plot, with the boosts of another dataset as crosses."""
     if beside is None:
         return draw_forest(analysis)
-    name = Path(str(beside.encoding.get("source") or "the other dataset")).stem
+    path = Path(str(beside.encoding.get("source") or "the other dataset"))
     wanted = {row.shape for row in analysis.comparisons}
     both = [label for label in labels_of(beside, "shape") if label in wanted]
     if not both:
-        raise InputError(f"{name}: it has none of the shapes that are drawn")
+        raise InputError(f"{path.name} has none of the shapes that are drawn")
     same = ("baseline", "candidate", "level", "estimand")
     how = {field: getattr(analysis.settings, field) for field in same}
     boosts = {row.shape: row.boost for row in analyze(beside.sel(shape=both), **how).comparisons}
-    return draw_forest(analysis, boosts, name)
+    return draw_forest(analysis, boosts, path.stem)
 
 
 def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, source: str = "") -> Figure:
