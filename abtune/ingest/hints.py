@@ -23,6 +23,7 @@ from abtune.ingest.table_columns import (
     lacks_names,
     listed_columns,
     measured,
+    sizes,
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
@@ -176,10 +177,13 @@ def _about_others(columns: Sequence[str], shape: str) -> str:
         if index and name in named and name not in configs
     ]
     remedies = []
+    labels = shlex.quote("shape=" + "+".join([columns[0], *others]))
+    joins = shape == "shape" and 0 < len(others) < 4
     if others:
         them = "it" if len(others) == 1 else "them"
-        remedies.append(f"take out {listed(map(shortened, others))}, or write {them} into the first column")
-    if columns[0].casefold() not in SHAPES and (others or shape == "Shape"):
+        where = f"labels: --columns {labels}" if joins else "first column"
+        remedies.append(f"take out {listed(map(shortened, others))}, or write {them} into the {where}")
+    if columns[0].casefold() not in SHAPES and not joins and (others or shape == "Shape"):
         remedies.append(f"call the first column {shape}, not {shortened(columns[0])}")
     if len(configs) < 2 or not remedies:
         return ""
@@ -242,16 +246,21 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
     """Return what to do with a table whose columns may be configurations, with units if it is ``timed``."""
-    check_names(name for name in columns[1:] if name.casefold() not in FIELDS)
+    extents = sizes(columns)
+    stubs = [name for name in columns if name in extents] or [columns[0]]
+    rest = [name for name in columns if name not in stubs]
+    check_names(name for name in rest if name.casefold() not in FIELDS)
     if _NUMBERS_RUNS.fullmatch(columns[0]):
         repeat, seed = (
             import_command(path, importer="timings", options=f"--shape LABEL --columns {what}={columns[0]}")
             for what in ("repeat", "seed")
         )
         return f"if {columns[0]} numbers the repeats of one process: {repeat}; if processes: {seed}"
-    shape = "" if columns[0].casefold() in SHAPES else f"--columns {shlex.quote(f'shape={columns[0]}')}"
+    is_named = stubs == [columns[0]] and columns[0].casefold() in SHAPES
+    shape = "" if is_named else f"--columns {shlex.quote('shape=' + '+'.join(stubs))}"
     unit = "" if timed else " --unit ms"
-    what = "" if timed else f" and {listed_columns(columns[1:])} are configurations"
+    what = "" if timed else f" and {listed_columns(rest)} are configurations"
     command = import_command(path, importer="timings", options=f"{shape}{unit}".strip())
     units = "" if timed else ", where ms may be another unit, such as us, tflops or gb/s"
-    return f"if its first column says what was timed{what}: {command}{units}"
+    says = "its first column says" if stubs == [columns[0]] else f"{listed(stubs)} say"
+    return f"if {says} what was timed{what}: {command}{units}"

@@ -93,7 +93,12 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",
-            "if old_ms and new_ms are configurations, take out dtype, or write it into the first column",
+            "take out dtype, or write it into the labels: --columns shape=shape+dtype",
+        ),
+        (
+            "M,N,a,b\n128,1,1.5,1.4\n",
+            "if M and N say what was timed and a, b are configurations: abtune import timings file.txt "
+            "--columns shape=M+N --unit ms --out",
         ),
         (
             "case,config,host,wall_time_ms\nx,a,h,1\n",
