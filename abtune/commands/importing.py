@@ -119,7 +119,8 @@ def import_(ctx: click.Context) -> None:
     """Turn results from elsewhere into a dataset.
 
     What counts as a seed decides what can be concluded. A folder, log or file is one seed, because it comes
-    from one search or one process. Timings within it are repeats.
+    from one search or one process. Timings within it are repeats. Each importer has options of its own, such
+    as --unit: abtune import timings --help.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

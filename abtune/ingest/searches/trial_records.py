@@ -251,7 +251,7 @@ TRIALS = Importer(
     run_is="A table of trials",
     options=OPTIONS,
     examples="""
-  abtune import trials --run a='a-*.csv' --run b='b-*.csv' --columns time=cost --unit ns --shape x --out t.nc
+  abtune import trials --run a='a-*.csv' --run b='b-*.csv' --unit ns --shape x --out t.nc
   abtune import trials --run a=cache-a.json --run b=cache-b.json --unit ms --shape conv --out t.nc
 """,
 )

@@ -307,7 +307,7 @@ ASV = named_importer(
 
     Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
     Benchmarks that failed or that count something else than time are left out.""",
-    example="--run old=results/box/1a2b-env.json --run new=results/box/3c4d-env.json",
+    example="--run old=box/1a2b-env.json --run new=box/3c4d-env.json",
 )
 BENCHMARK_DOTNET = named_importer(
     "benchmark-dotnet",

@@ -228,10 +228,10 @@ TIMINGS = Importer(
         ),
     ),
     examples="""
-  abtune import timings times.csv --out t.nc                       columns shape, config, seed, time_us
-  abtune import timings --run old='old-*.json' --run new='new-*.json' --out t.nc   a file is a process
+  abtune import timings times.csv --out t.nc                       by shape, config, seed, time_us
+  abtune import timings --run old='old-*.json' --run new='new-*.json' --out t.nc   files: seeds
   abtune import timings runs.csv --columns config=build --shape saxpy --seed-is timing --out t.nc
-  abtune import timings results.txt --shape faster-rcnn --out t.nc   names in it are configurations
+  abtune import timings results.txt --shape faster-rcnn --out t.nc   with named configurations
   abtune import timings --pattern '{config}/{shape}-{seed}.csv' --unit us --out t.nc
 """,
 )
