@@ -44,7 +44,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         cells = (_without_failed(cell, counted=counted, each_a_seed=each_a_seed) for cell in reading.cells)
         readings[source] = replace(reading, cells=tuple(cells))
     in_column = any(cell.seed is not None for cell in readings[sources[0]].cells)
-    seed = "timing" if each_a_seed else "number in the column seed" if in_column else ""
+    in_its_column = f"number in the column {columns.get('seed', 'seed')}" if in_column else ""
+    seed = "timing" if each_a_seed else in_its_column
     return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
 
 
