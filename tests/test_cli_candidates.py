@@ -95,7 +95,7 @@ def test_json_has_the_report_of_each_candidate(run: Run, dataset: xr.Dataset) ->
 def test_each_format_tells_candidates_apart(run: Run) -> None:
     rows = list(csv.DictReader(io.StringIO(run("analyze", "--format", "csv").out)))
     assert (
-        "not overall and noise; take"
+        "cannot show overall and noise; take"
         in run("analyze", "--format", "csv", "--section", "report,overall", "--section", "report,noise").err
     )
     assert [row["candidate"] for row in rows] == ["tiled"] * 4 + ["cached"] * 4
