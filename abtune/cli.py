@@ -136,6 +136,8 @@ def _import_error(error: ImportError) -> int:
 
 def _system_error(error: OSError) -> int:
     """Say in a line what the system refused, if the user can mend it; raise the error again if not."""
+    if error.errno == errno.ENOENT and not error.filename:  # of the working directory
+        return _complain("the folder in which this runs is gone; change to another one", BAD_INPUT)
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
     if error.errno not in {errno.EPIPE, errno.EIO, *NO_ROOM}:

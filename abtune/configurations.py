@@ -187,7 +187,11 @@ def _line_of(error: BaseException) -> str:
 @contextlib.contextmanager
 def _working_directory_first() -> Iterator[None]:
     """Import from the working directory first; leave it last, where its files hide no library."""
-    here = str(Path.cwd())
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:  # it is gone, and so is all that could be imported from it
+        yield
+        return
     sys.path.insert(0, here)
     try:
         yield

@@ -68,6 +68,18 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\ntrial " not in done.out
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a working folder cannot be removed there")
+def test_a_working_folder_that_was_removed_is_one_line(run: Run, empty_folder: Path) -> None:
+    """The system names no file then, so the line says what is gone."""
+    gone = empty_folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)  # empty_folder goes back
+    gone.rmdir()
+    done = run("doctor", "--no-trial", "--target", "cpu")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "abtune: the folder in which this runs is gone; change to another one\n"
+
+
 DRY_RUN = ["sweep", "--dry-run", "--target", "cpu", "--shapes", "quick"]
 
 

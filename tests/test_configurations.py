@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pickle
 import sys
 from collections.abc import Iterator
@@ -168,6 +169,18 @@ def test_any_attribute_can_be_imported(own: None) -> None:
     """What a configuration names, such as a design space, is imported in the same way."""
     assert import_attribute("own_configs:OTHER") == {"name": "mine"}
     assert sys.path.count(str(Path.cwd())) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a working folder cannot be removed there")
+def test_a_design_space_of_abtune_needs_no_working_folder(empty_folder: Path) -> None:
+    """Where that folder was removed, only modules in it cannot be imported."""
+    gone = empty_folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)  # empty_folder goes back
+    gone.rmdir()
+    assert import_attribute("abtune.traces:synchronous")
+    with pytest.raises(InputError, match="cannot import 'mine:thing': No module named 'mine'"):
+        import_attribute("mine:thing")
 
 
 def test_what_lies_beside_a_configuration_hides_no_library(

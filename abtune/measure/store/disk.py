@@ -66,6 +66,9 @@ def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
             raise ValueError("it is no regular file")
         content = path.read_bytes()
         return parse(json.loads(gzip.decompress(content) if path.suffix == ".gz" else content))
+    except PermissionError as error:  # the file may be whole, so nobody is told to remove it
+        remedy = "mend this and give the same command again"
+        raise StoreError(f"cannot read {path}: {error.strerror}; {remedy}") from None
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
@@ -138,9 +141,7 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     """Return a finished run, after checking every value."""
     record: RunRecord = from_json(RunRecord, content)
     for moment in (record.started, record.finished):
-        if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
-            raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
-        np.datetime64(moment)  # raises for a day that no month has
+        _require_moment(moment)
     trials = len(record.trial_status)
     if len(record.trial_latency) != trials:
         raise ValueError(f"it has {len(record.trial_latency)} latencies for {trials} trials")
@@ -149,6 +150,12 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     if (record.winner is not None) is not (record.status is RunStatus.COMPLETE):
         raise ValueError(f"status {record.status.name} and its winner do not go together")
     return record
+
+
+def _require_moment(moment: str) -> None:
+    if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
+        raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
+    np.datetime64(moment)  # raises for a day that no month has
 
 
 def rounds_from_json(content: dict[str, Any]) -> Rounds:
@@ -167,6 +174,7 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
     """Return a search in progress, and when it started."""
     started = str(content.pop("started"))
+    _require_moment(started)  # else the finished run could not be read
     for candidate in (*(trial["candidate"] for trial in content["trials"]), *content["pending"]):
         if "record" in candidate:  # earlier versions kept lists
             candidate["text"] = json.dumps(candidate.pop("record"))

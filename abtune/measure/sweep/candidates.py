@@ -22,7 +22,7 @@ from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.sweep.session import Session
 from abtune.measure.workers.cluster import Cluster, Task
-from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
+from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
 from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
@@ -134,7 +134,7 @@ async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Ca
     try:
         proposal: Proposal = await _searched(cluster, propose, sampling, History(), count, 1, 1)
     except ChildError as error:
-        raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+        raise TargetError(f"this machine cannot tune {config.name!r}: {with_remedy(str(error))}") from None
     return proposal.candidates
 
 
@@ -150,7 +150,7 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
-        raise TargetError(f"this machine cannot tune {taker.name!r}: {error}") from None
+        raise TargetError(f"this machine cannot tune {taker.name!r}: {with_remedy(str(error))}") from None
     if not texts:
         raise TargetError(f"the search of {giver.name!r} proposed nothing for {given.shape.label}")
     if not adopted:
@@ -176,4 +176,5 @@ async def _try_kernels(settings: Settings, cluster: Cluster, config: Configurati
     trials = [trial async for timed in tried for trial in timed.trials]
     if not any(trial.status is TrialStatus.OK for trial in trials):
         reason = trials[-1].message if trials else "the search proposed nothing"
-        raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
+        what = f"build and time kernels of {config.name!r}"
+        raise TargetError(f"this machine cannot {what}: {with_remedy(reason)}")

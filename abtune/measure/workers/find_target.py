@@ -15,7 +15,7 @@ from dataclasses import replace
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
-from abtune.measure.workers.fork_server import ChildError, ForkServer
+from abtune.measure.workers.fork_server import ChildError, ForkServer, with_remedy
 
 
 def find_compiler() -> str:
@@ -65,8 +65,7 @@ def find_target(spec: str, cores: int = 0) -> TargetFacts:
                 remedy = "run: pip install --force-reinstall 'abtune[sweep]'"
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
             reason = str(error).removeprefix("describe_target: ").removeprefix("TargetError: ")
-            remedy = "; make room there, or set TMPDIR" if "temporary directory" in reason else ""
-            raise TargetError(reason + remedy) from None
+            raise TargetError(with_remedy(reason)) from None
     return replace(facts, rate=rate)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes.util
+import errno
 import json
 import os
 import signal
@@ -73,6 +74,23 @@ def how_it_ended(code: int, output: IO[bytes]) -> str:
     lines = output.read().decode(errors="replace").strip().splitlines()
     last = f": {lines[-1][:200]}" if lines else ""
     return f"process {end}{last}"
+
+
+# What helps a process that lacks something of the system, by words of the reason that it gives.
+_REMEDIES = {
+    os.strerror(errno.EMFILE): "raise ulimit -n",
+    os.strerror(errno.EAGAIN): "raise ulimit -u, or lower --cores",
+    os.strerror(errno.ENOMEM): "free memory, or lower --cores",
+    os.strerror(errno.EFBIG): "raise ulimit -f",
+    os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
+    "temporary directory": "make room there, or set TMPDIR",
+}
+
+
+def with_remedy(reason: str) -> str:
+    """Return why a process failed, and what helps if the system lacked something."""
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in reason), "")
+    return f"{reason}; {remedy}" if remedy else reason
 
 
 class ForkServer:

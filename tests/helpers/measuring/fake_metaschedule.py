@@ -16,13 +16,15 @@ time.
 ``"0"`` as none.
 
 The machine can break, too: ``FAKE_BROKEN=function:file`` makes a function fail, whatever the configuration,
-as long as the file is there; with ``:hang`` it hangs. ``FAKE_FAULT=function@label:fault:file`` makes a fault
+as long as the file is there; with ``:hang`` it hangs,
+and with ``:full`` it finds the disk full. ``FAKE_FAULT=function@label:fault:file`` makes a fault
 happen a single time, which the file records.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -51,6 +53,10 @@ def _break() -> None:
     raise RuntimeError("the machine is broken")
 
 
+def _fill() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def _poison() -> None:
     """Fail as CUDA does after a bad kernel: this call and every later one of the process."""
     _State.poisoned = True
@@ -73,6 +79,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "hang": _hang,
     "poison": _poison,
+    "full": _fill,
     "kill_worker": lambda: os.kill(_worker(), signal.SIGKILL),
     "kill_server": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "slow": lambda: time.sleep(0.05),

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from measure_builders import (
@@ -69,17 +70,17 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
 def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) -> None:
     """A search in progress is read back equal, with the bytes of its cost model."""
     with store.opened(plan, ABOUT):
-        store.save_history(plan.runs[0], history, "then")
+        store.save_history(plan.runs[0], history, "2026-01-01T00:00:00.000")
     saved, started = store.history(plan.runs[0])
     assert repr(saved) == repr(history)
-    assert started == "then"
+    assert started == "2026-01-01T00:00:00.000"
 
 
 def test_a_search_of_an_earlier_version_goes_on(store: Store, plan: Plan) -> None:
     """Earlier versions kept tuning records as lists; they are read as the text that is kept now."""
     history = make_history(1e-3, NAN)
     with store.opened(plan, ABOUT):
-        store.save_history(plan.runs[0], history, "then")
+        store.save_history(plan.runs[0], history, "2026-01-01T00:00:00.000")
         (path,) = store.folder.glob("searches/*.json.gz")
         content = json.loads(gzip.decompress(path.read_bytes()))
         for candidate in [*(trial["candidate"] for trial in content["trials"]), *content["pending"]]:
@@ -109,7 +110,7 @@ def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
     """Once a run is on disk it is finished; its search stays until its partner is finished, too."""
     run = plan.runs[0]
     with store.opened(plan, ABOUT):
-        store.save_history(run, make_history(1e-3), "then")
+        store.save_history(run, make_history(1e-3), "2026-01-01T00:00:00.000")
         assert not store.is_finished(run)
         store.save_record(make_record(run))
     assert store.is_finished(run)
@@ -234,6 +235,28 @@ def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Pl
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
     with pytest.raises(StoreError, match="cannot be read"):
         kept.history(plan.runs[1])
+
+
+def test_a_search_that_began_at_no_moment_is_refused(kept: Store, plan: Plan) -> None:
+    """Its run would be written at its end, and could then not be read."""
+    (path,) = kept.folder.glob("searches/*")
+    content = {**json.loads(gzip.decompress(path.read_bytes())), "started": "yesterday"}
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(StoreError, match=r"cannot be read \(yesterday is no moment in UTC"):
+        kept.history(plan.runs[1])
+
+
+def test_a_file_without_permission_is_not_to_be_removed(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run in it may be whole, so the advice is another one than for a damaged file."""
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(
+        StoreError, match=r"^cannot read .*\.json: Permission denied; mend this and give the "
+    ):
+        kept.records()
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,18 @@ def test_a_machine_that_breaks_after_the_searches_fails_no_winner(
     assert (run_sweep(small_plan(), store).dataset["run_status"] == OK).all()
 
 
+def test_a_full_disk_for_temporary_files_says_what_to_do(
+    store: Store, broken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler and the loader name no folder, so the line of the sweep does."""
+    monkeypatch.setenv("FAKE_BROKEN", f"build:{broken}:full")
+    broken.touch()
+    said = "No space left on device; make room for temporary files, or set TMPDIR$"
+    with pytest.raises(TargetError, match=said):
+        run_sweep(small_plan(), store)
+    assert not store.has_work
+
+
 def test_a_configuration_that_always_fails_is_not_the_machine(store: Store) -> None:
     """A sweep goes on if the machine proves fit again, and keeps the failed runs."""
     outcome = run_sweep(small_plan(configs=(PLAIN, config("bad", build="raise")), seeds=1), store)
@@ -114,7 +126,7 @@ def test_a_system_without_room_for_processes_is_said_so(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with pytest.raises(TargetError, match="a process cannot be started: Too many open files"):
+    with pytest.raises(TargetError, match=r"cannot be started: Too many open files; raise ulimit -n$"):
         run_sweep(small_plan(), store)
     assert not store.has_work
 
