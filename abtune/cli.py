@@ -120,6 +120,10 @@ def _run(argv: Sequence[str] | None) -> int:
         return _import_error(error)
     except OSError as error:
         return _system_error(error)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        return _complain("no thread can be started; raise ulimit -u, or lower --cores", BAD_INPUT)
     return code if isinstance(code, int) else OK
 
 

@@ -622,16 +622,27 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     assert "70 a defect of abtune" in " ".join(run("--help").out.split())
 
 
-def test_too_little_memory_is_no_defect(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is too small is said in one line."""
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "the memory is full; give less at once, or use a larger machine"),
+        (
+            RuntimeError("can't start new thread"),
+            "no thread can be started; raise ulimit -u, or lower --cores",
+        ),
+    ],
+)
+def test_a_machine_that_is_too_small_is_no_defect(
+    run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    """Too little memory, or too few threads, is said in one line."""
 
     def fail(*_: object, **__: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr("abtune.compare.compare.analyze", fail)
     outcome = run("analyze")
-    said = "abtune: the memory is full; give less at once, or use a larger machine\n"
-    assert (outcome.code, outcome.out, outcome.err) == (2, "", said)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"abtune: {said}\n")
 
 
 def test_the_help_groups_every_option_once(run: Run) -> None:

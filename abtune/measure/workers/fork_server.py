@@ -79,7 +79,7 @@ def how_it_ended(code: int, output: IO[bytes]) -> str:
 # What helps a process that lacks something of the system, by words of the reason that it gives.
 _REMEDIES = {
     os.strerror(errno.EMFILE): "raise ulimit -n",
-    os.strerror(errno.EAGAIN): "raise ulimit -u, or lower --cores",
+    **dict.fromkeys((os.strerror(errno.EAGAIN), "start new thread"), "raise ulimit -u, or lower --cores"),
     os.strerror(errno.ENOMEM): "free memory, or lower --cores",
     os.strerror(errno.EFBIG): "raise ulimit -f",
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
