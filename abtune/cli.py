@@ -91,7 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(argv)
     except MemoryError:
         return _complain("the memory is full; give less at once, or use a larger machine", BAD_INPUT)
-    except Exception:  # noqa: BLE001 - not swallowed, but told from a gate that was hit
+    except Exception as error:  # noqa: BLE001 - not swallowed, but told from a gate that was hit
+        if "start new thread" in str(error):  # Python has no class for it
+            return _complain("no thread can be started; raise ulimit -u, or lower --cores", BAD_INPUT)
         traceback.print_exc()
         return _complain("this is a defect of abtune; please report it with the lines above", DEFECT)
 
@@ -120,10 +122,6 @@ def _run(argv: Sequence[str] | None) -> int:
         return _import_error(error)
     except OSError as error:
         return _system_error(error)
-    except RuntimeError as error:
-        if "start new thread" not in str(error):
-            raise
-        return _complain("no thread can be started; raise ulimit -u, or lower --cores", BAD_INPUT)
     return code if isinstance(code, int) else OK
 
 

@@ -590,6 +590,16 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "left" in shown
 
 
+@pytest.mark.parametrize("kind", [Terminal, io.StringIO])
+def test_a_warning_is_shown_at_once_and_stays(kind: type[io.StringIO]) -> None:
+    """It has a line of its own, without markup."""
+    stream = kind()
+    with progress_for(stream) as progress:
+        progress.begin("trials", 4, 1)
+        progress.warn("no worker with [device] slots")
+    assert "no worker with [device] slots\n" in stream.getvalue()
+
+
 def test_the_time_left_of_slow_searches_is_known() -> None:
     """The time left is known although a minute passes between two steps."""
     now = 0.0

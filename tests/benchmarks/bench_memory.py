@@ -61,6 +61,10 @@ class Watch:
     def tell(self, news: str) -> None:
         """Show nothing."""
 
+    def warn(self, line: str) -> None:
+        """Print a line."""
+        print(line, flush=True)
+
     def advance(self, steps: int) -> None:
         """Look, if it is time."""
         before, self._done = self._done, self._done + steps

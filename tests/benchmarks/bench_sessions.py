@@ -38,6 +38,8 @@ class Noting:
         pass
     def tell(self, news):
         pass
+    def warn(self, line):
+        pass
 
 @contextlib.contextmanager
 def progress_for(stream):

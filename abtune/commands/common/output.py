@@ -167,6 +167,10 @@ class Bar:
         """Show news beside the bar."""
         self._progress.update(self._task, news=news)
 
+    def warn(self, line: str) -> None:
+        """Write a line above the bar."""
+        self._progress.console.print(line, markup=False, highlight=False)
+
 
 class Log:
     """At most a line a minute, for a log: what is done, the time left at the speed so far, and the news."""
@@ -197,6 +201,10 @@ class Log:
     def tell(self, news: str) -> None:
         """Say news in the next line."""
         self._news = news
+
+    def warn(self, line: str) -> None:
+        """Say a line at once."""
+        print(line, file=self._stream, flush=True)
 
 
 @contextlib.contextmanager

@@ -81,8 +81,12 @@ async def _carry_out(
         with heeding_signals():
             async with open_cluster(workplace) as cluster:
                 session = Session(plan, store, cluster, end, progress)
-                await search_all(session)
-                await measure_all(session)
+                watching = asyncio.create_task(cluster.watch(progress.warn))
+                try:
+                    await search_all(session)
+                    await measure_all(session)
+                finally:
+                    watching.cancel()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     return session

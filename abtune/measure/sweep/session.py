@@ -36,6 +36,9 @@ class Progress(Protocol):
     def tell(self, news: str) -> None:
         """Show what the finished runs say so far, in place of the last news."""
 
+    def warn(self, line: str) -> None:
+        """Show a line at once; it stays."""
+
 
 class Session:
     """The state that the coroutines of one session share."""

@@ -25,6 +25,7 @@ from distributed.utils import silence_logging_cmgr
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.workers.pool import ProcessPool, interrupt_pool, scratch_folder, with_pool
+from abtune.text import listed
 
 CONNECT_TIMEOUT = 10.0
 # A thousand workers take longer to answer than one.
@@ -111,6 +112,8 @@ def _offer(dask_worker: Worker) -> dict[str, float]:
 DEVICE_FIRST = 1e9
 # At its end a sweep waits this long for workers that do not answer.
 PARTING_TIMEOUT = 5.0
+# Seconds between two looks at whether workers are left.
+WATCH_INTERVAL = 30.0
 # More threads in one search gain little: 16 make it 5 times as fast.
 MOST_THREADS = 8
 
@@ -162,6 +165,21 @@ class Cluster:
             return await self.run("device", measure, *args, searched, priority=priority)
         finally:
             searched.release()
+
+    async def watch(self, tell: Callable[[str], None]) -> None:
+        """Tell when no worker is left that searches or measures; dask waits for another without a word."""
+        # Without a name, dask sends the function itself: the scheduler may have no abtune.
+        lacking = lambda dask_scheduler: [  # noqa: E731
+            kind for kind in ("search", "device") if not sum(dask_scheduler.resources.get(kind, {}).values())
+        ]
+        told = False
+        with contextlib.suppress(OSError, RuntimeError):  # a scheduler that is gone ends the sweep elsewhere
+            while True:
+                await asyncio.sleep(WATCH_INTERVAL)
+                missing = await self._client.run_on_scheduler(lacking)
+                if missing and not told:
+                    tell(f"no worker with {listed(missing)} slots is left; the sweep waits, so start one")
+                told = bool(missing)
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""

@@ -45,6 +45,9 @@ class Steps:
     def tell(self, news: str) -> None:
         self.news.append(news)
 
+    def warn(self, line: str) -> None:
+        self.news.append(line)
+
 
 def run_sweep(
     plan: Plan,

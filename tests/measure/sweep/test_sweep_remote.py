@@ -184,6 +184,30 @@ def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Pat
 
 
 @pytest.mark.kills
+def test_a_sweep_that_waits_for_a_worker_says_so(
+    scheduler: str, worker: Start, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the last worker dies, dask waits without a word; the sweep goes on with the next worker."""
+    monkeypatch.setattr("abtune.measure.workers.cluster.WATCH_INTERVAL", 0.2)
+    workers = [worker(1)]
+
+    class KillWorker(Steps):
+        def advance(self, steps: int) -> None:
+            super().advance(steps)
+            workers[0].kill()
+
+        def warn(self, line: str) -> None:
+            super().warn(line)
+            workers.append(worker(2))
+
+    progress = KillWorker()
+    outcome = run_sweep(small_plan(configs=SLOW), store, scheduler=scheduler, progress=progress)
+    assert (outcome.dataset["run_status"] == OK).all()
+    said = "no worker with search and device slots is left; the sweep waits, so start one"
+    assert progress.news.count(said) == 1
+
+
+@pytest.mark.kills
 def test_a_scheduler_that_dies_is_one_line(
     scheduling: Forked, scheduler: str, worker: Start, store: Store, log: Path
 ) -> None:
