@@ -92,8 +92,8 @@ def is_netcdf(path: Path) -> bool:
 def same_file(first: Path, second: Path) -> bool:
     """Tell whether two names lead to one file, by links of either kind too."""
     try:
-        return first.exists() and second.exists() and first.samefile(second)
-    except (OSError, ValueError, RuntimeError):
+        return first.samefile(second)
+    except (OSError, ValueError, RuntimeError):  # one is not there, among other reasons
         return False
 
 

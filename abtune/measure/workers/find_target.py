@@ -15,7 +15,7 @@ from dataclasses import replace
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
-from abtune.measure.workers.fork_server import ChildError, ForkServer, with_remedy
+from abtune.measure.workers.fork_server import ChildError, ForkServer, remedy_for, with_remedy
 
 
 def find_compiler() -> str:
@@ -62,7 +62,7 @@ def find_target(spec: str, cores: int = 0) -> TargetFacts:
         except ChildError as error:
             how = str(error).partition(f"importing {TVM_MODULE}: ")[2]
             if how:
-                remedy = "run: pip install --force-reinstall 'abtune[sweep]'"
+                remedy = remedy_for(how) or "run: pip install --force-reinstall 'abtune[sweep]'"
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
             reason = str(error).removeprefix("describe_target: ").removeprefix("TargetError: ")
             raise TargetError(with_remedy(reason)) from None

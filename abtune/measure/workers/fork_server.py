@@ -80,17 +80,21 @@ def how_it_ended(code: int, output: IO[bytes]) -> str:
 _REMEDIES = {
     os.strerror(errno.EMFILE): "raise ulimit -n",
     **dict.fromkeys((os.strerror(errno.EAGAIN), "start new thread"), "raise ulimit -u, or lower --cores"),
-    os.strerror(errno.ENOMEM): "free memory, or lower --cores",
+    **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or lower --cores"),
     os.strerror(errno.EFBIG): "raise ulimit -f",
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
     "temporary directory": "make room there, or set TMPDIR",
 }
 
 
+def remedy_for(reason: str) -> str:
+    """Return what helps against the reason why a process failed; empty where nothing is known to."""
+    return next((remedy for words, remedy in _REMEDIES.items() if words in reason), "")
+
+
 def with_remedy(reason: str) -> str:
-    """Return why a process failed, and what helps if the system lacked something."""
-    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in reason), "")
-    return f"{reason}; {remedy}" if remedy else reason
+    """Return why a process failed, and what helps."""
+    return "; ".join(filter(None, (reason, remedy_for(reason))))
 
 
 class ForkServer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from installed_packages import pretend_installed
@@ -112,6 +113,18 @@ def test_without_a_folder_for_temporary_files_it_says_what_to_do(monkeypatch: py
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(TargetError, match=r"No usable temporary .*; make room there, or set TMPDIR$"):
+        find_target("auto")
+
+
+def test_a_system_that_kills_the_import_is_not_repaired_by_pip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system kills where the memory is short."""
+    (tmp_path / "killed_early.py").write_text("import os\nos.kill(os.getpid(), 9)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "killed_early")
+    said = r"^TVM cannot be imported \(process killed by SIGKILL\); free memory, or lower --cores$"
+    with pytest.raises(TargetError, match=said):
         find_target("auto")
 
 
