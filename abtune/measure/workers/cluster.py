@@ -168,10 +168,13 @@ class Cluster:
 
     async def watch(self, tell: Callable[[str], None]) -> None:
         """Tell when no worker is left that searches or measures; dask waits for another without a word."""
-        # Without a name, dask sends the function itself: the scheduler may have no abtune.
-        lacking = lambda dask_scheduler: [  # noqa: E731
-            kind for kind in ("search", "device") if not sum(dask_scheduler.resources.get(kind, {}).values())
-        ]
+
+        def lacking(
+            dask_scheduler: Any,
+        ) -> list[str]:  # in here, so that dask sends it: no need of abtune there
+            offered = dask_scheduler.resources
+            return [kind for kind in ("search", "device") if not sum(offered.get(kind, {}).values())]
+
         told = False
         with contextlib.suppress(OSError, RuntimeError):  # a scheduler that is gone ends the sweep elsewhere
             while True:
