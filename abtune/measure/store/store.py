@@ -250,14 +250,12 @@ class Store:
         if self._is_dataset_alone:
             return {rounds.shape: rounds for rounds in rounds_from_dataset(open_dataset(self.dataset))}
         paths = sorted((self.folder / "rounds").glob("*.json"))
-        measured = [read_json(path, rounds_from_json) for path in paths]
-        return {rounds.shape: rounds for rounds in measured}
+        return {path.stem: _read_rounds(path) for path in paths}
 
     def _forget_times(self, record: RunRecord) -> None:
         path = self._path("rounds", record.shape)
         if path.exists():
-            rounds = read_json(path, rounds_from_json)
-            self.save_rounds(rounds.of(lambda *run: run != (record.config, record.seed)))
+            self.save_rounds(_read_rounds(path).of(lambda *run: run != (record.config, record.seed)))
 
     def _path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
@@ -268,6 +266,16 @@ def _about(content: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
         raise TypeError("a fact about it is no text, number or list")
     return content
+
+
+def _read_rounds(path: Path) -> Rounds:
+    def parse(content: dict[str, Any]) -> Rounds:
+        rounds = rounds_from_json(content)
+        if rounds.shape != path.stem:  # a copy would replace newer timings
+            raise ValueError(f"it has the winners of {rounds.shape}")
+        return rounds
+
+    return read_json(path, parse)
 
 
 def _read_record(path: Path) -> RunRecord:

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -334,6 +335,18 @@ def test_damaged_rounds_in_valid_json_are_one_line(kept: Store, changes: dict[st
     with pytest.raises(StoreError, match="cannot be read") as caught:
         kept.rounds()
     assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
+def test_a_copy_of_timings_is_refused(kept: Store) -> None:
+    """It would replace the newer timings of its shape without a word, by the order of the names."""
+    (path,) = kept.folder.glob("rounds/*")
+    copy = path.with_name(f"{path.stem}_backup.json")
+    copy.write_bytes(path.read_bytes())
+    said = (
+        rf"^{re.escape(str(copy))} cannot be read \(it has the winners of {re.escape(path.stem)}\); remove it"
+    )
+    with pytest.raises(StoreError, match=said):
+        kept.rounds()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"identity": {}}'])
