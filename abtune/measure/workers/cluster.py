@@ -169,9 +169,8 @@ class Cluster:
     async def watch(self, tell: Callable[[str], None]) -> None:
         """Tell when no worker is left that searches or measures; dask waits for another without a word."""
 
-        def lacking(
-            dask_scheduler: Any,
-        ) -> list[str]:  # in here, so that dask sends it: no need of abtune there
+        # In here, so that dask sends it: the scheduler needs no abtune.
+        def lacking(dask_scheduler: Any) -> list[str]:
             offered = dask_scheduler.resources
             return [kind for kind in ("search", "device") if not sum(offered.get(kind, {}).values())]
 
