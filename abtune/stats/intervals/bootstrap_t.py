@@ -104,7 +104,7 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
         # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
         smears.append(smoothing(side, least)[1])
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
-    error = np.where(turn > 0, -error, error)  # for the sides as given
+    error = np.where(exchange, -error, error)  # for the sides as given
     scales = [np.sqrt(one + two) for one, two in (limited, own)]
     return Resampled(index=group.index, t=_over_error(error, scales[0]), error=error, scale=scales[1])
 

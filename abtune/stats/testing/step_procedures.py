@@ -104,7 +104,9 @@ class _Statistic:
     """Welch's t of every shape for splits of the columns, by sums and sums of squares."""
 
     def __init__(self, samples: TwoSample) -> None:
-        pair = sorted((_columns(samples.first), _columns(samples.second)), key=lambda side: side.shape[1])
+        # Random splits depend on the order of the sides, so the data fix it.
+        sides = _columns(samples.first), _columns(samples.second)
+        pair = sorted(sides, key=lambda side: (side.shape[1], -float(np.nansum(side))))
         self._small = pair[0].shape[1]
         pooled = np.concatenate(pair, axis=1)
         known = ~np.isnan(pooled)

@@ -78,6 +78,18 @@ def test_swapping_the_sides_negates_the_bounds(n: int, m: int) -> None:
     np.testing.assert_allclose(computed(moved), (low, high), rtol=1e-6)
 
 
+@pytest.mark.parametrize("paired", [False, True])
+def test_swapping_sides_without_noise_mirrors_their_resamples(*, paired: bool) -> None:
+    """Only the noise of measuring is left, and it changes its sign with the sides."""
+    constant = np.full((1, 6), 0.1), np.zeros((1, 6))
+    floor = np.array([[1e-4, np.nan]])
+    samples = (TwoSample.of_pairs if paired else TwoSample)(*constant, floor)
+    (here,), (there,) = (
+        resampled(sides, rng=np.random.default_rng(0)) for sides in (samples, samples.swapped())
+    )
+    assert np.array_equal(here.error, -there.error)
+
+
 def test_more_shapes_and_a_higher_level_are_wider() -> None:
     """The bounds of a shape widen with the level and with the number of shapes beside it."""
     samples = drawn(SHAPES, 10, 10)

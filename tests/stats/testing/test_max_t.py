@@ -104,3 +104,11 @@ def test_any_false_alarm_is_rare(name: str) -> None:
         adjusted = max_t(pair(first, second), rng=rng)
         hits += bool((adjusted <= 0.05).any())
     assert hits / analyses <= 0.055 + 3 * np.sqrt(0.05 * 0.95 / analyses)
+
+
+def test_random_splits_do_not_depend_on_which_side_is_first() -> None:
+    """Exchanged sides are the same splits, so p is the same bit for bit."""
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(0, 1, (4, 10)), rng.normal(0.5, 1, (4, 10))
+    here, there = (max_t(pair(*sides), rng=generator()) for sides in ((first, second), (second, first)))
+    assert np.array_equal(here, there)
