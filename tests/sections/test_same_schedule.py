@@ -20,7 +20,7 @@ import abtune
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.report.formats.machine import plain
-from abtune.report.page import Bullets, Grid, Prose
+from abtune.report.page import Bullets, Column, Grid, Prose
 from abtune.sections.same_schedule.same_schedule import (
     Reading,
     SameSchedule,
@@ -189,7 +189,7 @@ def test_the_same_kernels_are_said_in_one_sentence() -> None:
     """Without two different kernels there is no table of effects."""
     result = described([[SAME] * 3], [[SAME] * 3])
     page = list(same_schedule_page(result))
-    (said, _) = (block.text for block in page if isinstance(block, Prose))
+    (said,) = (block.text for block in page if isinstance(block, Prose))
     assert said == f"{result.candidate} and {result.baseline} build the same kernels from the same schedules."
     assert not any(isinstance(block, Grid) for block in page)
     assert any(isinstance(block, Grid) for block in same_schedule_page(described([[SAME] * 3], [[FIT] * 3])))
@@ -284,6 +284,34 @@ def test_claims_never_exceed_the_shapes_that_show_it() -> None:
     mixed = described([gain] * 3 + [[FIT] * 3] * 2, [[SAME] * 3] * 5)
     assert [(claim.at_least, claim.of) for claim in mixed.claims] == [(3, 5), (0, 5)]
     assert "faster in at least 3 of 5 shapes" in _words(mixed)
+
+
+def test_equal_effects_are_as_certain_as_their_signs() -> None:
+    """Effects that differ by rounding alone have no noise, and p is the share of one flip."""
+    effect, rounded = 0.05, np.nextafter(0.05, 1)
+    (same,) = described([[effect] * 6], [[FIT] * 6]).shapes
+    (almost,) = described([[effect, rounded] * 3], [[FIT] * 6]).shapes
+    for row in (same, almost):
+        assert row.reading is Reading.FASTER
+        assert (row.of_baseline.p_faster, row.of_baseline.p_slower) == (0.5**6, 1.0)
+        assert row.of_baseline.low == row.of_baseline.high == pytest.approx(math.expm1(effect))
+
+
+def test_schedules_that_failed_have_a_column() -> None:
+    """The counts of a direction add up to its schedules; without a failure there is no such column."""
+    failed, fitting = (
+        next(part for part in same_schedule_page(described([effects], [effects])) if isinstance(part, Grid))
+        for effects in ([0.1, FIT, FAILED], [0.1, 0.2, FIT])
+    )
+    cells = {column.heading: column.cells[0].text for column in failed.columns if isinstance(column, Column)}
+    parts = [cells[name] for name in ("fit", "same kernel", "do not fit", "failed")]
+    assert (cells["schedules"], parts) == ("3", ["1", "0", "1", "1"])
+    assert "failed" not in {column.heading for column in fitting.columns}
+
+
+def test_one_shape_is_no_plural() -> None:
+    """A lone shape is 1 of 1 shape."""
+    assert "faster in at least 1 of 1 shape." in _words(described([[0.2, 0.21, 0.19]], [[FIT] * 3]))
 
 
 @pytest.mark.slow

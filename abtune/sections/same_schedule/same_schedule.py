@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from abtune.compare.results import Analysis, Claim
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples import Transfers, extract_transfers
-from abtune.stats.across_shapes import at_least
-from abtune.stats.estimates import from_log
+from abtune.stats.across_shapes import at_least, without_rounding
+from abtune.stats.estimates import from_log, t_interval
+from abtune.stats.testing.significance import welch_tests
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans, Floats
-from abtune.stats.variance import t_quantile
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
+from abtune.stats.variance import moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,21 +99,17 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
 
 def _student(values: Floats, *, level: float) -> dict[str, float]:
     """Return the mean of log effects as a boost, with its t interval and one-sided tests."""
-    n = len(values)
-    mean = float(values.mean()) if n else math.nan
-    spread = float(values.std(ddof=1)) if n > 1 else math.nan
-    error = spread / math.sqrt(n) if n else math.nan
-    # Below two schedules the error is NaN, and so are the interval and both p-values.
-    half = t_quantile(n - 1, level) * error
-    t = mean / error if error > 0 else math.nan
+    logs = np.append(without_rounding(values), math.nan)[np.newaxis]
+    tests = welch_tests(TwoSample.of_pairs(logs, np.zeros_like(logs), np.full((1, 2), math.nan)))
+    mean = t_interval(tests.estimate, level=level)
     return {
-        "effect": from_log(mean),
-        "low": from_log(mean - half),
-        "high": from_log(mean + half),
-        "faster": float(np.mean(values > 0)) if n else math.nan,
-        "spread": spread,
-        "p_faster": float(special.stdtr(n - 1, -t)),
-        "p_slower": float(special.stdtr(n - 1, t)),
+        "effect": from_log(mean.difference[0]),
+        "low": from_log(mean.low[0]),
+        "high": from_log(mean.high[0]),
+        "faster": float(np.mean(values > 0)) if len(values) else math.nan,
+        "spread": math.sqrt(moments(logs).variance[0]),
+        "p_faster": float(tests.p_above(0.0)[0]),
+        "p_slower": float(tests.swapped().p_above(0.0)[0]),
     }
 
 

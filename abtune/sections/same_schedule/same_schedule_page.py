@@ -39,7 +39,7 @@ from abtune.sections.same_schedule.same_schedule import (
     describe_same_schedule,
     effects,
 )
-from abtune.text import limits, percent_cell, plain_percent
+from abtune.text import count, limits, percent_cell, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,9 +63,9 @@ def summarise(same: SameSchedule) -> str:
     faster, slower = same.claims
     gain, loss = "shown faster in no shape", "shown slower in none"
     if faster.at_least:
-        gain = f"faster in at least {faster.at_least} of {faster.of} shapes"
+        gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
-        loss = f"slower in at least {slower.at_least} of {slower.of} shapes"
+        loss = f"slower in at least {slower.at_least} of {count(slower.of, 'shape')}"
     return (
         f"On schedules that {same.baseline} chose, the code of {same.candidate} is {gain}. "
         f"On its own schedules, it is {loss}."
@@ -77,13 +77,13 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
     baseline, candidate = same.baseline, same.candidate
     yield Heading("the same schedules under both configurations")
     yield Prose(summarise(same))
+    if same.one_kernel:
+        return
     yield Prose(
         "Each winner was built under both configurations, and both kernels were timed together. The "
         "luck of the search is the same on both sides, so what differs is the code.",
         remark=True,
     )
-    if same.one_kernel:
-        return
     yield _directions(same)
     yield Prose(
         f"Schedules of {baseline} were chosen without {candidate}, which biases them against it. Those of "
@@ -110,6 +110,7 @@ def _directions(same: SameSchedule) -> Grid:
     effects = zip(*((row.of_baseline.effect, row.of_candidate.effect) for row in same.shapes), strict=True)
     known = [[effect for effect in side if not math.isnan(effect)] for side in effects]
     positive = [f"{sum(effect > 0 for effect in side)}/{len(side)}" for side in known]
+    failed = column("failed", [str(side.failed) for side in sides], gives_way=3)
     return table(
         "schedules of",
         [side.origin for side in sides],
@@ -121,6 +122,7 @@ def _directions(same: SameSchedule) -> Grid:
         column("fit", [str(side.fitting) for side in sides]),
         column("same kernel", [str(side.same) for side in sides], gives_way=3),
         column("do not fit", [str(side.does_not_fit) for side in sides], gives_way=3),
+        *([failed] if any(side.failed for side in sides) else []),
     )
 
 
