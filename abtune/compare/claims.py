@@ -16,7 +16,7 @@ import numpy as np
 from abtune.compare.gates import is_valid
 from abtune.compare.overall import FEWEST_OF_KIND
 from abtune.compare.results import Aggregate, Claim, Comparison, Evidence, Overall, Verdict, Worst
-from abtune.compare.settings import Settings
+from abtune.compare.settings import Settings, margin_ends
 from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
@@ -205,7 +205,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     mean = lone or overall
     low, high, only = mean.boost_low, mean.boost_high, lone and lone.verdict
     where = f"on {lone.shape}" if lone else f"over these {count(overall.shapes, 'shape')}"
-    decimals = sentence_decimals(low, high)
+    decimals, (slow, fast) = sentence_decimals(low, high), margin_ends(settings.margin)
     numbers = f"{percent_cell(mean.boost, decimals)}%"
     if not math.isnan(low):
         interval = limits(low, high, decimals)
@@ -215,7 +215,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
         start = f"{one} is faster {where}"
     elif only is Verdict.REGRESSED or (only is None and high < 0):
         start = f"{one} is slower {where}"
-    elif only is Verdict.EQUIVALENT or (only is None and -settings.margin < low <= high < settings.margin):
+    elif only is Verdict.EQUIVALENT or (only is None and slow < low <= high < fast):
         start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
     elif only is Verdict.NOT_SLOWER:
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
@@ -230,8 +230,8 @@ def _bound(lone: Comparison | None, settings: Settings) -> str:
         return ""
     if lone.verdict is Verdict.NOT_SLOWER and lone.boost_low < -settings.tolerance:
         return f"; one-sided lower bound {bound_percent(lone.boost_at_least)}"
-    within = -settings.margin < lone.boost_low and lone.boost_high < settings.margin
-    if lone.verdict is Verdict.EQUIVALENT and not within:
+    slow, fast = margin_ends(settings.margin)
+    if lone.verdict is Verdict.EQUIVALENT and not slow < lone.boost_low <= lone.boost_high < fast:
         return (
             f"; a difference of {plain_percent(settings.margin)} has p {p_value(lone.p_equivalence_adjusted)}"
         )

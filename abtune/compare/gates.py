@@ -96,7 +96,7 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
         return ""
     return (
         f"The {settings.difference_test.name} test finds a difference, but {confirming} does not "
-        f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because the "
+        f"({_short_of(row.p_welch_adjusted, 'adjusted p', settings)}). Both are required, because the "
         "variances may differ."
     )
 
@@ -193,7 +193,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, alone)
     if (p := row.p_resampled_adjusted) is not None and not math.isnan(p):
         what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
-        missed = f"bootstrap-t: adjusted p {_against(p, settings.alpha)}"
+        missed = f"bootstrap-t: {_short_of(p, 'adjusted p', settings)}"
         skewed = f"The noise may look like a difference: {what} ({missed})."
         yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, skewed)
 
@@ -229,8 +229,9 @@ def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) ->
 
 def _against(p: float, alpha: float) -> str:
     """Return a p beside its level; one that only its digits make equal to the level is just above it."""
-    text = p_value(p)
-    return f"just above {text}" if p > alpha and text == p_value(alpha) else text
+    # Beside so strict a level, <0.0001 would not say whether p exceeds it.
+    text, level = (f"{number:#.2g}" if alpha < 0.0001 else p_value(number) for number in (p, alpha))
+    return f"just above {text}" if p > alpha and text == level else text
 
 
 def _hopeless(row: Evidence, settings: Settings) -> str:

@@ -115,10 +115,12 @@ def t_interval(estimate: StandardError, *, level: float) -> Interval:
 
 # exp() of more than 709 overflows a float.
 LARGEST_LOG = 700.0
+# No ratio of times is zero, so no boost is -100 %, though it may round to that.
+_LEAST_BOOST = math.nextafter(-1.0, 0.0)
 
 
 def from_log(log_ratio: float) -> float:
     """Return the boost of a log ratio. A ratio beyond the range of floats becomes the largest one."""
     if math.isnan(log_ratio):  # always the same NaN: analyses that are alike compare equal
         return math.nan
-    return float(np.expm1(np.clip(log_ratio, -LARGEST_LOG, LARGEST_LOG)))
+    return max(float(np.expm1(min(log_ratio, LARGEST_LOG))), _LEAST_BOOST)

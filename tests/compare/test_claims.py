@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from compare_builders import make_sweep
 from scipy import stats
 
 import abtune
+from abtune.compare.claims import make_sentence
 from abtune.compare.results import Analysis, Verdict
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
@@ -497,3 +499,23 @@ def test_a_shape_that_shows_one_of_two_modes_is_not_different(seed: int) -> None
     analysis = abtune.analyze(abtune.make_dataset(seconds, shapes=labels, configs=["old", "new"]))
     assert not {row.verdict for row in analysis.comparisons} & {Verdict.IMPROVED, Verdict.REGRESSED}
     assert any("The runs of new seem to end at one of two speeds" in note for note in analysis.caveats)
+
+
+def test_an_overall_interval_is_compared_with_the_margin_as_that_of_a_shape() -> None:
+    """A slowdown by the same ratio counts as equally large: within 50 % begins at -33 %, not at -50 %."""
+    analysis = abtune.analyze(make_sweep([0.0, 0.0]), margin=0.5)
+    for low, equal in ((-0.3, True), (-0.4, False)):
+        these = replace(analysis.overall.these_shapes, boost_low=low, boost_high=0.2)
+        overall = replace(analysis.overall, these_shapes=these)
+        said = make_sentence(overall, analysis.comparisons, analysis.claims, analysis.settings, ())
+        assert ("async is as fast as mainline" in said) is equal
+
+
+def test_a_ratio_beyond_the_digits_of_a_float_is_reported() -> None:
+    """A boost that rounds to -100 % is no error; the caveat asks for the unit."""
+    latency = np.exp(np.random.default_rng(0).normal(0, 0.02, (1, 2, 5)) + np.array([[[0], [60]]]))
+    (row,) = (
+        analysis := abtune.analyze(abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"]))
+    ).comparisons
+    assert row.boost > -1.0
+    assert any("have the same unit" in caveat for caveat in analysis.caveats)

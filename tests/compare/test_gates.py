@@ -419,3 +419,22 @@ def test_runs_that_agree_exactly_are_not_too_noisy() -> None:
     """Without noise there is no boost that more seeds would find."""
     row = evidence(boost=0.0, boost_low=0.0, boost_high=0.0, p_adjusted=1.0, detectable=0.0)
     assert judge(row, SETTINGS).reason == "No run shows a difference."
+
+
+def test_a_strict_level_is_compared_with_all_digits() -> None:
+    """Beside a level below 0.0001, <0.0001 would not say whether p exceeds it."""
+    row = evidence(p_adjusted=3e-6, boost_low=0.01)
+    strict = judge(row, replace(SETTINGS, level=0.999999))
+    gate = first_failed(strict.gates, Rule.DIFFERENCE)
+    assert gate is not None
+    assert (gate.asks, gate.found) == ("the permutation test has an adjusted p of at most 1e-06", "3.0e-06")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"p_welch_adjusted": 0.049}, {"p_resampled": 0.01, "p_resampled_adjusted": 0.049}],
+)
+def test_a_test_that_misses_a_shared_level_names_it(numbers: dict[str, float]) -> None:
+    """Two candidates are tested at 2.5 %, where a p of 0.049 is too large."""
+    row = judge(evidence(**numbers), replace(SETTINGS, of_candidates=2))
+    assert "adjusted p 0.049, at a level of 2.5%" in row.reason
