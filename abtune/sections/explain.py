@@ -225,6 +225,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     row, tests = story.comparison, story.tests
     kind = f" ({row.workload})" if row.workload else ""
     over = f", corrected over {story.tested:,} shapes" if story.tested > 1 else ""
+    changes = (*_what_would_change(story), *row.caveats)
     return (
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),
@@ -242,8 +243,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
         ),
         Heading("what a verdict requires", minor=True),
         Bullets(gate_sentences(row)),
-        Heading("what would change it", minor=True),
-        Bullets((*_what_would_change(story), *row.caveats)),
+        *((Heading("what would change it", minor=True), Bullets(changes)) if changes else ()),
     )
 
 

@@ -201,13 +201,15 @@ def noise_page(noise: Noise) -> Iterator[Part]:
     shapes = len({source.shape for source in noise.by_shape})
     few, behind = shapes <= FEW_SHAPES, list[Part]()
     if not all(math.isnan(source.search) for source in noise.by_shape):
-        yield _source_table(noise.pooled, noise.level)
+        if shapes > 1:  # a lone shape is its pool
+            yield _source_table(noise.pooled, noise.level)
         behind.append(_source_table(noise.by_shape, noise.level))
         yield behind[-1] if few else _overview(noise)
         yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format(noise.baseline, noise.candidate)}", remark=True)
     if not all(math.isnan(source.optimism) for source in noise.pooled):
         yield Heading("optimism of the search", minor=True)
-        yield _optimism_table(noise.pooled, noise.level)
+        if shapes > 1:
+            yield _optimism_table(noise.pooled, noise.level)
         behind.append(_optimism_table(noise.by_shape, noise.level))
         yield from behind[-1:] if few else ()
         yield Prose(_OPTIMISM, remark=True)

@@ -31,7 +31,7 @@ def _meanings(overall: Overall) -> Iterator[str]:
     if overall.weighted is not None:
         yield "time: all calls of a program, each shape's geometric mean latency times its calls."
     if overall.leave_one_out is not None:
-        yield "without: mean without this shape, for the two shapes that move the mean most."
+        yield "without: the lowest and the highest mean that leaving out one shape gives."
 
 
 def _boosts(analysis: Analysis) -> Grid:

@@ -325,3 +325,10 @@ def test_wide_intervals_leave_no_line_too_long(width: int) -> None:
     text = printed(explain_page(told), width)
     assert max(map(len, text.splitlines())) <= width
     assert all(f"{100 * method.boost_high:+.1f}" in text for method in told.intervals)
+
+
+def test_nothing_that_would_change_a_verdict_has_no_heading() -> None:
+    """Of the best of two, ten seeds are the fewest, so none is left out, and no plan covers it."""
+    page = explain_page(story(make_sweep([0.0] * 3), estimand="best-of:2"))
+    assert not isinstance(page[-1], Heading)
+    assert "what would change it" not in [part.text for part in page if isinstance(part, Heading)]

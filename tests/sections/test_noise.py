@@ -12,7 +12,8 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.sections.noise import Noise, describe_noise
+from abtune.report.page import Grid
+from abtune.sections.noise import Noise, describe_noise, noise_page
 
 
 def noise_of(dataset: xr.Dataset, **options: object) -> Noise:
@@ -127,3 +128,10 @@ def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
     dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
     noise = noise_of(dataset)
     assert noise.caveats[-1].startswith("The timing error is less than a tenth")
+
+
+def test_a_lone_shape_has_one_table() -> None:
+    """Pooled over one shape, the same rows would stand twice."""
+    for shapes, tables in ((1, 1), (2, 2)):
+        dataset = make_sweep([0.0] * shapes, n=5, rounds=2)
+        assert sum(isinstance(part, Grid) for part in noise_page(noise_of(dataset))) == tables
