@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abtune.compare.claims import FASTER, FEWEST_PAIRS, SLOWER
 from abtune.compare.results import Analysis, Claim
+from abtune.compare.settings import Settings
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples import Transfers, extract_transfers
 from abtune.stats.across_shapes import at_least, without_rounding
 from abtune.stats.estimates import from_log, t_interval
-from abtune.stats.testing.significance import welch_tests
+from abtune.stats.testing.significance import resampled
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import moments
@@ -44,7 +46,7 @@ class Direction:
     high: float
     faster: float  # share of the fitting schedules that are faster as the candidate builds them
     spread: float  # standard deviation of the log effect over schedules
-    # One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
+    # One-sided tests that the mean effect is not above, or not below, zero; NaN below two schedules.
     p_faster: float
     p_slower: float
 
@@ -58,18 +60,25 @@ class Direction:
         return -tolerance <= self.low and self.high <= tolerance
 
     @classmethod
-    def over_shapes(cls, rows: Sequence[Direction], *, level: float) -> Direction:
+    def over_shapes(cls, rows: Sequence[Direction], settings: Settings) -> Direction:
         """Return the mean over shapes of their mean effects, with its error from the spread over shapes."""
         means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
         counts = ("schedules", "fitting", "does_not_fit", "failed", "same")
         sums: Any = {name: sum(getattr(row, name) for row in rows) for name in counts}
-        sums |= _student(means, level=level)
-        return cls(origin=rows[0].origin, **sums)
+        (numbers,) = _means([means], settings)
+        return cls(origin=rows[0].origin, **sums, **numbers)
 
 
-def describe_direction(side: Transfers, index: int, *, level: float) -> Direction:
-    """Return the effect on the schedules of one shape."""
-    status, kernels, logs = side.status[index], side.schedule[index], effects(side, index)
+def describe_directions(side: Transfers, settings: Settings) -> list[Direction]:
+    """Return the effect on the schedules of each shape."""
+    logs = [effects(side, index) for index in range(len(side.status))]
+    numbers = enumerate(_means(logs, settings))
+    return [Direction(origin=side.origin, **_counts(side, index), **means) for index, means in numbers]
+
+
+def _counts(side: Transfers, index: int) -> dict[str, Any]:
+    """Return how many distinct schedules of a shape had each fate."""
+    status, kernels = side.status[index], side.schedule[index]
     fits = status == TransferStatus.OK
     # A schedule that one seed's run built did not fail for another seed.
     others = ~fits & ~(np.isin(kernels, kernels[fits]) & (kernels != ""))
@@ -77,15 +86,13 @@ def describe_direction(side: Transfers, index: int, *, level: float) -> Directio
     def number(kind: TransferStatus) -> int:
         return len(distinct(kernels, others & (status == kind)))
 
-    return Direction(
-        origin=side.origin,
-        schedules=len(distinct(kernels, status != TransferStatus.MISSING)),
-        fitting=len(logs),
-        does_not_fit=number(TransferStatus.DOES_NOT_FIT),
-        failed=number(TransferStatus.FAILED),
-        same=number(TransferStatus.SAME_KERNEL),
-        **_student(logs, level=level),
-    )
+    return {
+        "schedules": len(distinct(kernels, status != TransferStatus.MISSING)),
+        "fitting": len(effects(side, index)),
+        "does_not_fit": number(TransferStatus.DOES_NOT_FIT),
+        "failed": number(TransferStatus.FAILED),
+        "same": number(TransferStatus.SAME_KERNEL),
+    }
 
 
 def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
@@ -97,20 +104,29 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
     return list(first.values())
 
 
-def _student(values: Floats, *, level: float) -> dict[str, float]:
-    """Return the mean of log effects as a boost, with its t interval and one-sided tests."""
-    logs = np.append(without_rounding(values), math.nan)[np.newaxis]
-    tests = welch_tests(TwoSample.of_pairs(logs, np.zeros_like(logs), np.full((1, 2), math.nan)))
-    mean = t_interval(tests.estimate, level=level)
-    return {
-        "effect": from_log(mean.difference[0]),
-        "low": from_log(mean.low[0]),
-        "high": from_log(mean.high[0]),
-        "faster": float(np.mean(values > 0)) if len(values) else math.nan,
-        "spread": math.sqrt(moments(logs).variance[0]),
-        "p_faster": float(tests.p_above(0.0)[0]),
-        "p_slower": float(tests.swapped().p_above(0.0)[0]),
-    }
+def _means(samples: Sequence[Floats], settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the mean of each sample of log effects as a boost, with its t interval and one-sided tests.
+
+    Few schedules hide that others are far slower, and with t-tests alone up to all reports then have a false
+    gain. So p is at least that of bootstrap-t, pooled over the samples, and the share of one flip.
+    """
+    logs = np.full((len(samples), 1 + max(map(len, samples))), math.nan)
+    for row, values in zip(logs, samples, strict=True):
+        row[: len(values)] = without_rounding(values)
+    pairs = TwoSample.of_pairs(logs, np.zeros_like(logs), np.full((len(logs), 2), math.nan))
+    tests = resampled(pairs, rng=np.random.default_rng(settings.rng_seed))
+    mean, spread = t_interval(tests.estimate, level=settings.level), np.sqrt(moments(logs).variance)
+    faster, slower = (np.maximum(one.p_above(0.0), one.one_split) for one in (tests, tests.swapped()))
+    for index, values in enumerate(samples):
+        yield {
+            "effect": from_log(mean.difference[index]),
+            "low": from_log(mean.low[index]),
+            "high": from_log(mean.high[index]),
+            "faster": float(np.mean(values > 0)) if len(values) else math.nan,
+            "spread": float(spread[index]),
+            "p_faster": float(faster[index]),
+            "p_slower": float(slower[index]),
+        }
 
 
 # An effect of this many standard errors of measuring, or more, counts as real.
@@ -183,22 +199,21 @@ def describe_same_schedule(analysis: Analysis) -> SameSchedule:
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
             "winners under both configurations"
         )
-    names, level = (analysis.baseline, analysis.candidate), analysis.level
+    names, settings = (analysis.baseline, analysis.candidate), analysis.settings
     sides = [extract_transfers(dataset, name, *names) for name in names]
-    numbers = range(len(analysis.comparisons))
-    directions = [[describe_direction(side, index, level=level) for index in numbers] for side in sides]
+    directions = [describe_directions(side, settings) for side in sides]
     shapes = tuple(_shape_effects(analysis, sides, directions))
     contains = contains_space(dataset, analysis.candidate, analysis.baseline)
-    of_baseline, of_candidate = (Direction.over_shapes(rows, level=level) for rows in directions)
+    of_baseline, of_candidate = (Direction.over_shapes(rows, settings) for rows in directions)
     return SameSchedule(
         baseline=names[0],
         candidate=names[1],
-        level=level,
-        tolerance=analysis.settings.tolerance,
+        level=settings.level,
+        tolerance=settings.tolerance,
         shapes=shapes,
         of_baseline=of_baseline,
         of_candidate=of_candidate,
-        claims=tuple(_claims(directions, analysis.settings.alpha)),
+        claims=tuple(_claims(directions, settings.alpha)),
         contains=contains,
         caveats=tuple(_caveats(sides, analysis, shapes, contains=contains)),
     )
@@ -253,8 +268,8 @@ def _unclear(one: Direction, two: Direction, effect: Floats, tolerance: float) -
 
 def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:
     """Yield in how many shapes the code is faster, and slower, each against the bias of its schedules."""
-    faster, slower = [row.p_faster for row in directions[0]], [row.p_slower for row in directions[1]]
-    for claim, p in {"faster": faster, "slower": slower}.items():
+    for claim, rows in zip((FASTER, SLOWER), directions, strict=True):
+        p = [getattr(row, f"p_{claim}") if row.fitting >= FEWEST_PAIRS else math.nan for row in rows]
         # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
         shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
@@ -280,12 +295,13 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
 def _caveats(
     sides: Sequence[Transfers], analysis: Analysis, shapes: Sequence[ShapeEffect], *, contains: bool
 ) -> Iterator[str]:
-    few = [row.of_baseline.fitting for row in shapes if 0 < row.of_baseline.fitting < 3]
+    few = sum(0 < row.of_baseline.fitting < FEWEST_PAIRS for row in shapes)
     if few:
         yield (
-            f"In {len(few)} of {len(shapes)} shapes only one or two schedules of {analysis.baseline} fit "
-            f"{analysis.candidate}; their effect is barely known."
+            f"In {few} of {len(shapes)} shapes fewer than {FEWEST_PAIRS} schedules of {analysis.baseline} "
+            f"fit {analysis.candidate}. Their effect is barely known, and at-least counts leave them out."
         )
+    yield "No test here allows for a far slower schedule that none of a shape shows."
     yield (
         "A best known kernel is an extreme of few searches. The more both configurations know, the less it "
         "depends on luck."
