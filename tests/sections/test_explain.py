@@ -331,4 +331,4 @@ def test_nothing_that_would_change_a_verdict_has_no_heading() -> None:
     """Of the best of two, ten seeds are the fewest, so none is left out, and no plan covers it."""
     page = explain_page(story(make_sweep([0.0] * 3), estimand="best-of:2"))
     assert not isinstance(page[-1], Heading)
-    assert "what would change it" not in [part.text for part in page if isinstance(part, Heading)]
+    assert "what would change it" not in [block.text for block in page if isinstance(block, Heading)]

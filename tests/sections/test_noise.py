@@ -134,4 +134,4 @@ def test_a_lone_shape_has_one_table() -> None:
     """Pooled over one shape, the same rows would stand twice."""
     for shapes, tables in ((1, 1), (2, 2)):
         dataset = make_sweep([0.0] * shapes, n=5, rounds=2)
-        assert sum(isinstance(part, Grid) for part in noise_page(noise_of(dataset))) == tables
+        assert sum(isinstance(block, Grid) for block in noise_page(noise_of(dataset))) == tables

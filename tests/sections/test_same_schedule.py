@@ -300,7 +300,9 @@ def test_equal_effects_are_as_certain_as_their_signs() -> None:
 def test_schedules_that_failed_have_a_column() -> None:
     """The counts of a direction add up to its schedules; without a failure there is no such column."""
     failed, fitting = (
-        next(part for part in same_schedule_page(described([effects], [effects])) if isinstance(part, Grid))
+        next(
+            block for block in same_schedule_page(described([effects], [effects])) if isinstance(block, Grid)
+        )
         for effects in ([0.1, FIT, FAILED], [0.1, 0.2, FIT])
     )
     cells = {column.heading: column.cells[0].text for column in failed.columns if isinstance(column, Column)}
