@@ -162,7 +162,7 @@ def _explain(same: SameSchedule) -> str:
         f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
         "schedules that both can build as different kernels, of those tried. best known: fastest kernel of "
         f"{candidate} against {baseline}'s, over all schedules; a kernel that is the same under both counts "
-        f"as {baseline}'s.{readings} Readings are corrected over the shapes (Holm)."
+        f"as {baseline}'s.{readings} Faster and slower are corrected over the shapes (Holm)."
     )
 
 

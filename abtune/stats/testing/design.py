@@ -121,11 +121,10 @@ def most_exact(*, paired: bool) -> int:
     return MOST_PAIRS if paired else LARGEST_HALF
 
 
-def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
-    """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
-    step = smallest_p(n_first, n_second, paired=paired)
+def attainable_level(step: Floats, alpha: float) -> Floats:
+    """Return the largest level up to alpha at which tests with these smallest p can reject; 0 for none."""
     # The quotient of a level that is attained may round to just below its whole number.
-    return math.floor(alpha / step * (1 + 1e-12)) * step
+    return np.floor(alpha / step * (1 + 1e-12)) * step
 
 
 def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, requirement: Requirement) -> Floats:
@@ -186,22 +185,11 @@ def fewest_seeds(*, smallest: float, paired: bool = False) -> int:
     return MOST_SEEDS
 
 
-def _levels(n_first: Floats, n_second: Floats, level: float, *, paired: bool) -> tuple[Floats, Floats]:
-    """Return the largest levels up to one that designs attain, 0 for none, and their smallest p-values."""
-    pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1).astype(np.int64)
-    unique, position = np.unique(pairs, axis=0, return_inverse=True)
-    levels = [
-        (attainable_level(one, two, level, paired=paired), smallest_p(one, two, paired=paired))
-        for one, two in unique.tolist()
-    ]
-    attained, step = np.array(levels)[position.ravel()].T
-    return attained.reshape(n_first.shape), step.reshape(n_first.shape)
-
-
 def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
-    paired = requirement.paired
-    attained, step = _levels(n_first, n_second, requirement.smallest_p, paired=paired)
+    smallest = np.vectorize(smallest_p, otypes=[np.float64])
+    step = smallest(n_first.astype(np.int64), n_second.astype(np.int64), paired=requirement.paired)
+    attained = attainable_level(step, requirement.smallest_p)
     reachable = attained > 0
     # A joint correction counts the splits once for all shapes. A claim allows k splits that are as extreme,
     # its own among them. How many others there are has about a Poisson distribution, with the median k - 1
@@ -209,7 +197,7 @@ def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tu
     if requirement.smallest_p > requirement.level:
         fewer = np.where(reachable, attained - step / 3, requirement.smallest_p)
         return requirement.level * fewer / requirement.smallest_p, reachable
-    level, _ = _levels(n_first, n_second, requirement.level, paired=paired)
+    level = attainable_level(step, requirement.level)
     return np.where(level > 0, level, requirement.level), reachable
 
 

@@ -65,10 +65,10 @@ def test_power_at_large_noncentrality_is_a_number() -> None:
 
 def test_few_seeds_can_reject_at_certain_levels_only() -> None:
     """The levels that the permutation test can have are multiples of its smallest p-value."""
-    assert attainable_level(7, 7, 0.05 / 29) == pytest.approx(2 * smallest_p(7, 7))
-    assert attainable_level(5, 5, 0.05 / 29) == 0
-    assert attainable_level(5, 5, 6 * smallest_p(5, 5)) == pytest.approx(6 * smallest_p(5, 5))
-    assert attainable_level(400, 500, 0.001) == pytest.approx(0.001)
+    assert attainable_level(smallest_p(7, 7), 0.05 / 29) == pytest.approx(2 * smallest_p(7, 7))
+    assert attainable_level(smallest_p(5, 5), 0.05 / 29) == 0
+    assert attainable_level(smallest_p(5, 5), 6 * smallest_p(5, 5)) == pytest.approx(6 * smallest_p(5, 5))
+    assert attainable_level(smallest_p(400, 500), 0.001) == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(
