@@ -6,9 +6,10 @@ degrees of freedom of Welch and Satterthwaite; reduced within each dataset; and 
 lines have the latency of one configuration, with exponential noise. In the last lines one search in five of
 the candidate is 30 % slower in the second dataset alone: percent of 60 reports with a false change, and with
 a false *unchanged*, without the bootstrap-t test and with it. Then neighbouring seeds are alike, with a
-correlation of 0.8: percent of reports with a false change, and with the caveat that says so. The last lines
-are of histories of ten equal datasets. Percent that mark a shape, that mark the mean, whose shapes changed
-from first to last, whose mean did, and with any of these.
+correlation of 0.8: percent of reports with a false change, and with the caveat that says so. Then half of
+all searches end at a slower speed: percent of reports with a false change of boosts, and of latencies. The
+last lines are of histories of ten equal datasets. Percent that mark a shape, that mark the mean, whose shapes
+changed from first to last, whose mean did, and with any of these.
 """
 
 from __future__ import annotations
@@ -90,6 +91,18 @@ def of_neighbours(n: int, rng: np.random.Generator) -> str:
     return " ".join(f"{100 * share:5.1f}" for share in counts / REPORTS)
 
 
+def of_two_speeds(n: int, m: int, rng: np.random.Generator) -> str:
+    """Return the false changes of boosts and of latencies, where half of all searches are slower."""
+    counts = np.zeros(2)
+    for _ in range(REPORTS):
+        shape = [(SHAPES, 2, seeds) for seeds in (n, m)]
+        both = [dataset(0.2 * rng.integers(0, 2, size) + rng.normal(0, 0.003, size)) for size in shape]
+        for index, config in enumerate((None, "old")):
+            report = compare_datasets(*both, config=config)
+            counts[index] += any(row.verdict is ChangeVerdict.CHANGED for row in report.shapes)
+    return " ".join(f"{100 * share:5.1f}" for share in counts / REPORTS)
+
+
 def of_histories(n: int, rng: np.random.Generator) -> str:
     """Return how often a history says that something changed, by kind of statement, and by any."""
     counts = np.zeros(5)
@@ -121,5 +134,8 @@ if __name__ == "__main__":
         print(f"{(n, n, n, n)!s:>16}  new fails in 1 of 5 {of_failures(n, rng):>13}")
     for n in (5, 10, 20):
         print(f"{(n, n, n, n)!s:>16}  neighbours alike {of_neighbours(n, rng):>13}")
+    for n, m in ((2, 2), (3, 3), (4, 4), (5, 5), (10, 10), (5, 10)):
+        rates_of_both = of_two_speeds(n, m, np.random.default_rng([n, m]))
+        print(f"{(n, n, m, m)!s:>16}  one of two speeds {rates_of_both:>13}")
     for n in (5, 10):
         print(f"{(n, n)!s:>16}  ten equal datasets {of_histories(n, np.random.default_rng([10, n])):>13}")

@@ -469,3 +469,11 @@ def test_neighbouring_seeds_that_are_alike_are_told() -> None:
     assert "so these intervals may be too narrow." in sentence
     assert notes == [f"Runs with neighbouring seed numbers are alike in {name}" for name in "AB"]
     assert not found(batches[..., [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]])[1]
+
+
+def test_few_seeds_that_may_hide_two_speeds_have_a_caveat() -> None:
+    """Three seeds of a shape often all end at the same speed; five rarely do, and one shape is one test."""
+    for n, shapes, told in ((3, 4, True), (5, 4, False), (3, 1, False)):
+        pair = (make_sweep([0.0] * shapes, n=n, seed=seed) for seed in (1, 2))
+        caveats = abtune.compare_datasets(*pair).caveats
+        assert any(caveat.startswith("3 seeds do not show") for caveat in caveats) is told

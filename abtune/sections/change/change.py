@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.caveats import of_neighbours
+from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
@@ -266,6 +267,12 @@ def _caveats(
         )
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
+    fewest = min(int(side.n[usable].min()) for pair in sides for side in pair)
+    if fewest < FEWEST_PAIRS and np.count_nonzero(usable) > 1:
+        yield (
+            f"{fewest} seeds do not show whether runs end at one of two speeds. If so, up to 57% of reports "
+            "have a false change (simulated, docs/compare.md)."
+        )
     if skewed:
         chance = f" {PERHAPS_CHANCE}" if may_be_chance(skewed) else ""
         yield (
