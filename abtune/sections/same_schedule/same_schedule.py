@@ -301,7 +301,7 @@ def _caveats(
             f"In {few} of {len(shapes)} shapes fewer than {FEWEST_PAIRS} schedules of {analysis.baseline} "
             f"fit {analysis.candidate}. Their effect is barely known, and at-least counts leave them out."
         )
-    yield "No test here allows for a far slower schedule that none of a shape shows."
+    yield "No test here can allow for a slow schedule that no search of the shape found."
     yield (
         "A best known kernel is an extreme of few searches. The more both configurations know, the less it "
         "depends on luck."

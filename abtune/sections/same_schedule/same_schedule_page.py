@@ -153,7 +153,7 @@ def _explain(same: SameSchedule) -> str:
     meanings = {
         Reading.SAME: f"both intervals lie within {plain_percent(same.tolerance)}",
         Reading.MIXED: "gains and losses beyond the noise of measuring",
-        Reading.OPEN: "nothing is shown",
+        Reading.OPEN: "nothing is shown of the shape alone",
     }
     used = {row.reading for row in same.shapes}
     readings = "".join(f" {reading}: {meaning}." for reading, meaning in meanings.items() if reading in used)
@@ -162,7 +162,8 @@ def _explain(same: SameSchedule) -> str:
         f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
         "schedules that both can build as different kernels, of those tried. best known: fastest kernel of "
         f"{candidate} against {baseline}'s, over all schedules; a kernel that is the same under both counts "
-        f"as {baseline}'s.{readings} Faster and slower are corrected over the shapes (Holm)."
+        f"as {baseline}'s.{readings} Faster and slower take a bootstrap-t test, corrected over the shapes "
+        "(Holm). Of n schedules, its p is at least 1/2^n."
     )
 
 
