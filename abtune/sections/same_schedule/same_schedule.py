@@ -29,6 +29,7 @@ from abtune.stats.testing.significance import resampled
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import moments
+from abtune.text import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,8 +299,9 @@ def _caveats(
     few = sum(0 < row.of_baseline.fitting < FEWEST_PAIRS for row in shapes)
     if few:
         yield (
-            f"In {few} of {len(shapes)} shapes fewer than {FEWEST_PAIRS} schedules of {analysis.baseline} "
-            f"fit {analysis.candidate}. Their effect is barely known, and at-least counts leave them out."
+            f"In {few} of {count(len(shapes), 'shape')} fewer than {FEWEST_PAIRS} schedules of "
+            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, and at-least counts "
+            "leave them out."
         )
     yield "No test here can allow for a slow schedule that no search of the shape found."
     yield (
