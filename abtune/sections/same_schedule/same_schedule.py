@@ -300,8 +300,8 @@ def _caveats(
     if few:
         yield (
             f"In {few} of {count(len(shapes), 'shape')} fewer than {FEWEST_PAIRS} schedules of "
-            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, and at-least counts "
-            "leave them out."
+            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, and at-least "
+            "counts leave them out."
         )
     yield "No test here can allow for a slow schedule that no search of the shape found."
     yield (
