@@ -212,6 +212,19 @@ def test_only_evidence_against_the_bias_counts() -> None:
     assert summarise(result) == f"{gain} On its own schedules, it is shown slower in none."
 
 
+def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
+    """A mean gain counts on the schedules of the baseline, and a mean loss on those of the candidate."""
+    gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
+    losses = [[-effect for effect in row] for row in gains]
+    gained = "On schedules that mainline chose, the mean boost of async is +11.8% (95% interval +10 to +14)."
+    assert summarise(described(gains, gains)) == (
+        f"{gained} There its code is shown faster in no shape. On its own schedules, it is shown slower in none."
+    )
+    lost = "On its own schedules, the mean boost is -10.6% (95% interval -12 to -9)."
+    nothing = "On schedules that mainline chose, the code of async is shown faster in no shape."
+    assert summarise(described(losses, losses)) == f"{nothing} {lost} There it is shown slower in none."
+
+
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
     """Effects count as real from three standard errors on: 3 * sqrt(2) * the offset of the rounds."""
     limit = 3 * math.sqrt(2) * _OFFSET

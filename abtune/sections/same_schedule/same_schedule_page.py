@@ -57,7 +57,10 @@ def same_schedule_section(analysis: Analysis) -> Section:
 
 
 def summarise(same: SameSchedule) -> str:
-    """Return in how many shapes the code is faster, and slower, each shown against the bias."""
+    """Return what is shown against the bias: gains on the schedules of the baseline, losses on the others.
+
+    A mean boost stands there only if its interval shows the same.
+    """
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
@@ -66,10 +69,19 @@ def summarise(same: SameSchedule) -> str:
         gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
         loss = f"slower in at least {slower.at_least} of {count(slower.of, 'shape')}"
-    return (
-        f"On schedules that {same.baseline} chose, the code of {same.candidate} is {gain}. "
-        f"On its own schedules, it is {loss}."
-    )
+
+    def mean(side: Direction) -> str:
+        interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, 0)}"
+        return f"{percent_cell(side.effect, 1)}% ({interval})"
+
+    chosen, of_its_own = f"On schedules that {same.baseline} chose, the", "On its own schedules,"
+    gained = f"{chosen} code of {same.candidate} is {gain}."
+    if same.of_baseline.low > 0:
+        boost = f"{chosen} mean boost of {same.candidate} is {mean(same.of_baseline)}."
+        gained = f"{boost} There its code is {gain}."
+    if same.of_candidate.high < 0:
+        return f"{gained} {of_its_own} the mean boost is {mean(same.of_candidate)}. There it is {loss}."
+    return f"{gained} {of_its_own} it is {loss}."
 
 
 def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
