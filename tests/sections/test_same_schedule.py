@@ -217,9 +217,8 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
     losses = [[-effect for effect in row] for row in gains]
     gained = "On schedules that mainline chose, the mean boost of async is +11.8% (95% interval +10 to +14)."
-    assert summarise(described(gains, gains)) == (
-        f"{gained} There its code is shown faster in no shape. On its own schedules, it is shown slower in none."
-    )
+    none = "There its code is shown faster in no shape. On its own schedules, it is shown slower in none."
+    assert summarise(described(gains, gains)) == f"{gained} {none}"
     lost = "On its own schedules, the mean boost is -10.6% (95% interval -12 to -9)."
     nothing = "On schedules that mainline chose, the code of async is shown faster in no shape."
     assert summarise(described(losses, losses)) == f"{nothing} {lost} There it is shown slower in none."
