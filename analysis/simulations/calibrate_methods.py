@@ -22,6 +22,7 @@ from simulated_claims import (
     gates_table,
     not_slower_table,
     pair_claims_table,
+    same_schedule_table,
     unequal_table,
 )
 from simulated_drift import drift_table
@@ -148,6 +149,7 @@ def main() -> None:
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
+            "same schedules": (same_schedule_table, [analyses // 4]),
             "drift": (drift_table, [analyses // 4]),
             "two modes": (modes_table, [analyses // 4]),
             "unequal counts": (unequal_table, [analyses // 2]),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from unittest import mock
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from compare_builders import make_sweep
 from noise_kinds import Array, Noise, bimodal, lognormal, skewed
 from simulated_reports import ALPHA, SHAPES, table
 from simulated_skew import failing, in_halves
+from transfer_builders import with_transfers
 
 import abtune
 from abtune.compare import claims
 from abtune.compare.results import Analysis, Verdict
+from abtune.sections.same_schedule.same_schedule import Reading, describe_same_schedule
 from abtune.stats.across_shapes import at_least
 
 TOLERANCE = 0.05
@@ -83,6 +87,34 @@ def few_seeds_table(reports: int) -> str:
 def _counts_some(logs: Array) -> bool:
     analysis = _analysis(logs, "independent")
     return any(_claimed(analysis, name, 0.0) for name in ("faster", "slower"))
+
+
+# How often a schedule loses, and how much; the others gain so that the mean is zero.
+LOSSES = {"half lose 10 %": (0.5, 0.1), "1 in 5 loses 15 %": (0.2, 0.16), "1 in 10 loses 16 %": (0.1, 0.18)}
+
+
+def same_schedule_table(reports: int) -> str:
+    """Lay out how often the code of same schedules is called faster, where its mean effect is zero."""
+    numbers, rows = (2, 3, 5, 10), []
+    for name, (often, loss) in {"normal 10 %": (0.0, 0.0), **LOSSES}.items():
+        row = [name]
+        for n in numbers:
+            rng, analysis = np.random.default_rng([19, n]), _sweep_of(n)
+            wrong = np.zeros(3)
+            for _ in range(reports):
+                effects = rng.normal(0, 0.003 if often else 0.1, (SHAPES, n))
+                effects += np.where(rng.random(effects.shape) < often, -loss, loss * often / (1 - often))
+                dataset = with_transfers(analysis.dataset, effects.tolist(), [["does not fit"] * n] * SHAPES)
+                same = describe_same_schedule(replace(analysis, dataset=dataset))
+                named = any(one.reading is Reading.FASTER for one in same.shapes)
+                wrong += [named, same.claims[0].at_least > 0, same.of_baseline.low > 0]
+            row.append(" / ".join(f"{100 * count / reports:.0f}" for count in wrong))
+        rows.append(row)
+    return table(["schedules", *map(str, numbers)], rows)
+
+
+def _sweep_of(seeds: int) -> Analysis:
+    return abtune.analyze(make_sweep([0.0] * SHAPES, n=seeds, rounds=2, timing_noise=0.001))
 
 
 ALIKE = {"normal 10 %": lognormal(0.1), "exponential": skewed(1, 0.1)}

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from compare_builders import NAN, make_sweep
+from compare_builders import make_sweep
 from running import Run
 from scipy import stats
+from transfer_builders import FAILED, FIT, OFFSET, SAME, Effects, with_transfers
 
 import abtune
-from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.report.formats.machine import plain
 from abtune.report.page import Bullets, Column, Grid, Prose
@@ -27,44 +27,6 @@ from abtune.sections.same_schedule.same_schedule import (
     describe_same_schedule,
 )
 from abtune.sections.same_schedule.same_schedule_page import same_schedule_page, summarise
-
-# What stands in a list of log effects for a schedule that has none.
-FIT, FAILED, SAME = "does not fit", "failed", "same kernel"
-_STATUS = {FIT: TransferStatus.DOES_NOT_FIT, FAILED: TransferStatus.FAILED, SAME: TransferStatus.SAME_KERNEL}
-_OFFSET = 0.001  # of the two rounds, on either side: the measurement variance of a value is its square
-Effects = Sequence[Sequence[float | str | None]]
-
-
-def with_transfers(
-    dataset: xr.Dataset, of_baseline: Effects, of_candidate: Effects, kernels: Any = None
-) -> xr.Dataset:
-    """Return a dataset with schedules of each side's searches, by their log effects; None was never made."""
-    sizes = {name: dataset.sizes[name] for name in ("shape", "config", "seed")}
-    cells = (sizes["shape"], 2, 2, sizes["seed"])
-    latency = np.full((*cells, 2, 1), NAN)
-    status = np.full(cells, TransferStatus.MISSING)
-    names = np.full(cells, "", dtype=object)
-    for origin, effects in enumerate((of_baseline, of_candidate)):
-        for (shape, seed), effect in _cells(effects):
-            if effect is None:
-                continue
-            logs = {0: 0.01 * seed, 1: 0.01 * seed - (effect if isinstance(effect, float) else 0.0)}
-            for config, log in logs.items():
-                own = config == origin
-                made = TransferStatus.OK if own or isinstance(effect, float) else _STATUS[effect]
-                status[shape, config, origin, seed] = made
-                if made in {TransferStatus.OK, TransferStatus.SAME_KERNEL}:
-                    times = np.exp(log - 8 + np.array([_OFFSET, -_OFFSET]))
-                    latency[shape, config, origin, seed, :, 0] = times
-            name = f"k{shape}-{seed}" if kernels is None else kernels[origin][shape][seed]
-            names[shape, :, origin, seed] = name
-    return abtune.add_variables(
-        dataset, transfer_latency=latency, transfer_status=status, transfer_kernel=names
-    )
-
-
-def _cells(effects: Effects) -> Iterator[tuple[tuple[int, int], float | str | None]]:
-    return (((i, j), effect) for i, row in enumerate(effects) for j, effect in enumerate(row))
 
 
 def sweep(shapes: int = 1, seeds: int = 3) -> xr.Dataset:
@@ -226,7 +188,7 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
     """Effects count as real from three standard errors on: 3 * sqrt(2) * the offset of the rounds."""
-    limit = 3 * math.sqrt(2) * _OFFSET
+    limit = 3 * math.sqrt(2) * OFFSET
     below, above = 0.98 * limit, 1.02 * limit
     spoilt = [0.3, 0.0, 0.1]
     assert readings((spoilt, [-below, 0.1, 0.0])) == [Reading.OPEN]
@@ -407,7 +369,7 @@ def test_a_direction_that_was_never_tried_is_empty() -> None:
 def test_a_shape_whose_searches_cannot_be_compared_is_on_the_page() -> None:
     """Without a boost of the searches, the effects of the schedules are shown alone."""
     dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
-    dataset["latency"][1, 1] = NAN
+    dataset["latency"][1, 1] = math.nan
     result = describe_same_schedule(abtune.analyze(dataset))
     assert "nan" not in _words(result)
 
