@@ -9,6 +9,7 @@ import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -73,14 +74,20 @@ def _draw_counts(n: int, rng: np.random.Generator) -> Floats:
     """
     if n > _FEW:
         return rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)
-    members = np.array(list(combinations_with_replacement(range(n), n)))
-    counts = np.count_nonzero(members[:, :, np.newaxis] == np.arange(n), axis=1)
-    factorials = np.array([math.factorial(count) for count in range(n + 1)], dtype=np.float64)
-    ends = np.cumsum(factorials[n] / factorials[counts].prod(axis=1)) / n**n
+    counts, ends = _all_counts(n)
     positions = (np.arange(RESAMPLES) + rng.random()) / RESAMPLES
     rows = np.minimum(np.searchsorted(ends, positions), len(counts) - 1)
     # Independent of the order on the other side.
     return counts[rng.permutation(rows)].astype(np.float64)
+
+
+@cache
+def _all_counts(n: int) -> tuple[Integers, Floats]:
+    """Return how often a resample can have each of n values, all ways, and their cumulative probabilities."""
+    members = np.array(list(combinations_with_replacement(range(n), n)))
+    counts = np.count_nonzero(members[:, :, np.newaxis] == np.arange(n), axis=1)
+    factorials = np.array([math.factorial(count) for count in range(n + 1)], dtype=np.float64)
+    return counts, np.cumsum(factorials[n] / factorials[counts].prod(axis=1)) / n**n
 
 
 def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampled:
