@@ -25,10 +25,9 @@ from abtune.errors import InputError
 from abtune.samples import Transfers, extract_transfers
 from abtune.stats.across_shapes import at_least, without_rounding
 from abtune.stats.estimates import from_log, t_interval
-from abtune.stats.testing.significance import resampled, welch_tests
+from abtune.stats.testing.significance import OneSided, resampled, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import moments
 from abtune.text import count
 
 
@@ -66,14 +65,23 @@ class Direction:
         means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
         counts = ("schedules", "fitting", "does_not_fit", "failed", "same")
         sums: Any = {name: sum(getattr(row, name) for row in rows) for name in counts}
-        (numbers,) = _means([means], settings, resampling=False)
+        (numbers,) = _numbers(welch_tests(_as_pairs([means])), [means], settings.level)
         return cls(origin=rows[0].origin, **sums, **numbers)
 
 
-def describe_directions(side: Transfers, settings: Settings) -> list[Direction]:
-    """Return the effect on the schedules of each shape."""
+def describe_directions(side: Transfers, claim: str, settings: Settings) -> list[Direction]:
+    """Return the effect on the schedules of each shape; ``claim`` is what would be shown against their bias.
+
+    Few schedules hide that others are far slower, and with t-tests alone up to all reports then have a false
+    gain. So where these would show something, p is at least that of bootstrap-t, pooled over the shapes.
+    """
     logs = [effects(side, index) for index in range(len(side.status))]
-    numbers = enumerate(_means(logs, settings, resampling=True))
+    pairs = _as_pairs(logs)
+    tests = welch_tests(pairs)
+    p, fitting = _p_values(tests)[claim], pairs.sizes[:, 0]
+    if (holm(p) <= settings.alpha).any() or _counted(p, fitting, settings.alpha):
+        tests = resampled(pairs, rng=np.random.default_rng(settings.rng_seed))
+    numbers = enumerate(_numbers(tests, logs, settings.level))
     return [Direction(origin=side.origin, **_counts(side, index), **means) for index, means in numbers]
 
 
@@ -105,30 +113,39 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
     return list(first.values())
 
 
-def _means(samples: Sequence[Floats], settings: Settings, *, resampling: bool) -> Iterator[dict[str, Any]]:
-    """Yield the mean of each sample of log effects as a boost, with its t interval and one-sided tests.
-
-    Few schedules hide that others are far slower, and with t-tests alone up to all reports then have a false
-    gain. So with ``resampling`` p is at least that of bootstrap-t, pooled over the samples; and it is always
-    at least the share of one flip.
-    """
+def _as_pairs(samples: Sequence[Floats]) -> TwoSample:
+    """Return log effects, which are differences of pairs, a row for each sample."""
     logs = np.full((len(samples), 1 + max(map(len, samples))), math.nan)
     for row, values in zip(logs, samples, strict=True):
         row[: len(values)] = without_rounding(values)
-    pairs = TwoSample.of_pairs(logs, np.zeros_like(logs), np.full((len(logs), 2), math.nan))
-    rng = np.random.default_rng(settings.rng_seed)
-    tests = resampled(pairs, rng=rng) if resampling else welch_tests(pairs)
-    mean, spread = t_interval(tests.estimate, level=settings.level), np.sqrt(moments(logs).variance)
-    faster, slower = (np.maximum(one.p_above(0.0), one.one_split) for one in (tests, tests.swapped()))
+    return TwoSample.of_pairs(logs, np.zeros_like(logs), np.full((len(logs), 2), math.nan))
+
+
+def _p_values(tests: OneSided) -> dict[str, Floats]:
+    """Return one-sided p-values of both claims, at least the share of one flip."""
+    sides = {FASTER: tests, SLOWER: tests.swapped()}
+    return {claim: np.maximum(side.p_above(0.0), side.one_split) for claim, side in sides.items()}
+
+
+def _counted(p: npt.ArrayLike, fitting: npt.ArrayLike, alpha: float) -> int:
+    """Return in how many shapes there is something; those with few schedules do not count."""
+    enough = np.where(np.asarray(fitting) >= FEWEST_PAIRS, p, math.nan)
+    # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
+    return at_least(enough, correlation=0.0, alpha=alpha)
+
+
+def _numbers(tests: OneSided, samples: Sequence[Floats], level: float) -> Iterator[dict[str, Any]]:
+    """Yield the mean of each sample of log effects as a boost, with its t interval and one-sided tests."""
+    mean, p = t_interval(tests.estimate, level=level), _p_values(tests)
     for index, values in enumerate(samples):
         yield {
             "effect": from_log(mean.difference[index]),
             "low": from_log(mean.low[index]),
             "high": from_log(mean.high[index]),
             "faster": float(np.mean(values > 0)) if len(values) else math.nan,
-            "spread": float(spread[index]),
-            "p_faster": float(faster[index]),
-            "p_slower": float(slower[index]),
+            "spread": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+            "p_faster": float(p[FASTER][index]),
+            "p_slower": float(p[SLOWER][index]),
         }
 
 
@@ -204,7 +221,8 @@ def describe_same_schedule(analysis: Analysis) -> SameSchedule:
         )
     names, settings = (analysis.baseline, analysis.candidate), analysis.settings
     sides = [extract_transfers(dataset, name, *names) for name in names]
-    directions = [describe_directions(side, settings) for side in sides]
+    claims = zip(sides, (FASTER, SLOWER), strict=True)
+    directions = [describe_directions(side, claim, settings) for side, claim in claims]
     shapes = tuple(_shape_effects(analysis, sides, directions))
     contains = contains_space(dataset, analysis.candidate, analysis.baseline)
     of_baseline, of_candidate = (Direction.over_shapes(rows, settings) for rows in directions)
@@ -272,9 +290,8 @@ def _unclear(one: Direction, two: Direction, effect: Floats, tolerance: float) -
 def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:
     """Yield in how many shapes the code is faster, and slower, each against the bias of its schedules."""
     for claim, rows in zip((FASTER, SLOWER), directions, strict=True):
-        p = [getattr(row, f"p_{claim}") if row.fitting >= FEWEST_PAIRS else math.nan for row in rows]
-        # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
-        shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
+        p = [getattr(row, f"p_{claim}") for row in rows]
+        shown = _counted(p, [row.fitting for row in rows], alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
 
 
