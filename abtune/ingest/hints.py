@@ -247,7 +247,7 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, timed: bool) -> str:
     """Return what to do with a table whose columns may be configurations, with units if it is ``timed``."""
     extents = sizes(columns)
-    stubs = [name for name in columns if name in extents] or [columns[0]]
+    stubs = [columns[0], *(name for name in columns[1:] if name in extents)]
     rest = [name for name in columns if name not in stubs]
     check_names(name for name in rest if name.casefold() not in FIELDS)
     if _NUMBERS_RUNS.fullmatch(columns[0]):

@@ -234,11 +234,11 @@ def _with_sizes_joined(
     table: list[tuple[int, list[str]]], titles: Mapping[int, str]
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield a table with its sizes in one column, below the title of its line; any other as it is."""
-    rows = [row for row in table if not all(map(_RULE.fullmatch, row[1]))]
+    rows = [row for row in table if row[1] != [""] and not all(map(_RULE.fullmatch, row[1]))]
     number, heading = rows[0] if rows else (0, [""])
     has_numbers = heading[0] == "" < heading[-1] and all(cells[0].isdigit() for _, cells in rows[1:])
     if has_numbers:  # pandas numbers the rows
-        table, rows = ([(line, cells[1:]) for line, cells in some] for some in (table, rows))
+        table, rows = ([(line, cells[1:] or cells) for line, cells in some] for some in (table, rows))
     joined = list(with_labels(rows))
     if not rows or joined[0][1][0] != "shape" or rows[0][1][0] == "shape":
         yield from table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from abtune.errors import DatasetError, InputError
@@ -135,7 +136,8 @@ def check_names(configs: Iterable[str]) -> None:
     names = {name.casefold(): name for name in configs}
     sized = sizes(names)
     for folded, name in names.items():
-        labels = f"write it into the labels of the shapes (CSV: --columns shape=NAME+{shortened(name)})"
+        joined = shlex.quote(f"shape=NAME+{shortened(name)}")
+        labels = f"write it into the labels (CSV: abtune import timings FILE --columns {joined})"
         remedy = f"take it out, {labels}, or rename it if it is a configuration"
         if NEVER.fullmatch(folded) or folded in sized:
             raise DatasetError(f"column {shortened(name)!r} is no configuration by its name; {remedy}")

@@ -15,7 +15,7 @@ from typing import Any
 from abtune.errors import DatasetError
 from abtune.ingest.table_columns import FIELDS, time_columns
 from abtune.ingest.texts import json_documents, unrepeated
-from abtune.text import listed
+from abtune.text import listed, shortened
 
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
@@ -89,6 +89,8 @@ def _within(document: Any) -> list[Any]:
     values = document.items() if isinstance(document, dict) else ()
     lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
     objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
+    if values and len(objects) == len(values) and all(map(time_columns, map(list, document.values()))):
+        return _with_keys(document)
     lists = lists or _of_objects(objects)
     if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took
         timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]
@@ -102,6 +104,9 @@ def _within(document: Any) -> list[Any]:
 
 def _with_keys(objects: Mapping[str, Any]) -> list[Any]:
     """Return the values of an object; records among them keep their keys, which say what was timed."""
+    if own := [key for key, value in objects.items() if isinstance(value, dict) and "key" in value]:
+        remedy = "rename that field, as names of records are called so"
+        raise DatasetError(f"record {shortened(own[0])} has a field key; {remedy}")
     return [{"key": key, **value} if isinstance(value, dict) else value for key, value in objects.items()]
 
 

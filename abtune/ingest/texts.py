@@ -37,14 +37,14 @@ _SEVERAL = "more than one JSON document; give each a file of its own"
 def read_text(path: Path) -> str:
     """Return the whole text of a file that may not be empty, without the colours of a terminal."""
     content = load_bytes(path)
-    if remedy := next((_NO_TEXT[start] for start in _NO_TEXT if content.startswith(start)), ""):
-        raise DatasetError(f"{path}: {remedy}")
     try:
         text = _decoded(content, "strict")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise DatasetError(f"{path}: is not a text in UTF-8; convert it, or give the right file")
+        other = "is not a text in UTF-8; convert it, or give the right file"
+        what = next((_NO_TEXT[start] for start in _NO_TEXT if content.startswith(start)), other)
+        raise DatasetError(f"{path}: {what}")
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
     return text
@@ -100,8 +100,8 @@ def naming(where: object) -> Iterator[None]:
 
 
 def is_json_of(text: str, names: Sequence[str], begin: str = "{") -> bool:
-    """Return whether the beginning of a text is JSON that has all of these names."""
-    return text.lstrip().startswith(begin) and all(f'"{name}"' in text for name in names)
+    """Return whether the beginning of a text is JSON that has values of all these names."""
+    return text.lstrip().startswith(begin) and all(re.search(rf'"{name}"\s*:', text) for name in names)
 
 
 def parse_json(text: str) -> Any:

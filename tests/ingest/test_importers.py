@@ -101,6 +101,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "--columns shape=M+N --unit ms --out",
         ),
         (
+            "op name,batch size,a,b\nx,1,1.5,1.4\n",
+            "if op name and batch size say what was timed and a, b are configurations: abtune import timings "
+            "file.txt --columns 'shape=op name+batch size' --unit ms --out",
+        ),
+        (
             "case,config,host,wall_time_ms\nx,a,h,1\n",
             "timings file.txt --columns shape=NAME,config=NAME,time=wall_time_ms --out file.nc",
         ),

@@ -76,10 +76,11 @@ def test_a_file_that_lacks_a_shape_is_said(tmp_path: Path) -> None:
         " kernel | old (ms) | new (ms) \n--------+----------+----------\n gemm   |      1.5 | 1\n(1 row)\n",
         "| Kernel | old (ms) | new (ms) |\n|--------+----------+----------|\n| gemm   |      1.5 | 1 |\n",
         "|    | kernel | old (ms) | new (ms) |\n|---:|:-------|------:|------:|\n|  0 | gemm | 1.5 | 1 |\n",
+        "+--+----+\n|  | kernel | old (ms) | new (ms) |\n|--+----|\n| 0 | gemm | 1.5 | 1 |\n+--+----+\n",
     ],
 )
 def test_psql_org_mode_and_pandas_draw_tables(tmp_path: Path, text: str) -> None:
-    """They differ in their rules, and pandas numbers the rows."""
+    """They differ in their rules, and pandas numbers the rows, also where it draws as psql does."""
     (tmp_path / "t").write_text(text, encoding="utf-8")
     sources = [Source(path=tmp_path / "t")]
     assert recognise(sources) is PUBLISHED

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.texts import LIMIT_VARIABLE, parse_json, read_beginning, read_text
+from abtune.ingest.texts import LIMIT_VARIABLE, is_json_of, parse_json, read_beginning, read_text
 
 
 def write(folder: Path, content: bytes) -> Path:
@@ -61,6 +61,19 @@ def test_endless_files_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0.001")
     with pytest.raises(DatasetError, match=r"has more than 0\.001 GiB"):
         read_text(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("begin", ["BZh", "CDF", "PAR1"])
+def test_a_text_may_begin_as_other_files_do(tmp_path: Path, begin: str) -> None:
+    """Letters make no archive."""
+    (tmp_path / "t").write_text(f"{begin},time_ms\n", encoding="utf-8")
+    assert read_text(tmp_path / "t") == f"{begin},time_ms\n"
+
+
+def test_a_name_in_json_has_a_value() -> None:
+    """The name of a tool may be a value in the file of another."""
+    assert is_json_of('{"nvbench" : 1}', ["nvbench"])
+    assert not is_json_of('{"tool": "nvbench"}', ["nvbench"])
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")

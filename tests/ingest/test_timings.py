@@ -402,6 +402,16 @@ def test_keys_of_records_in_an_object_are_kept(tmp_path: Path) -> None:
     assert any("lines of one cell differ in key, and count as repeats" in note for note in notes)
 
 
+def test_a_document_may_be_an_object_of_records(tmp_path: Path) -> None:
+    """Its keys are kept, too, and one that a field hides is refused."""
+    text = '{"gemm": {"config": "a", "time_s": 1}, "conv": {"config": "a", "time_s": 3}}'
+    by_name = read_text(tmp_path, text, columns={"shape": "key"})
+    assert by_name["shape"].values.tolist() == ["gemm", "conv"]
+    hidden = text.replace('"config"', '"key": 1, "config"')
+    with pytest.raises(DatasetError, match="record gemm has a field key; rename that field"):
+        read_text(tmp_path, hidden, columns={"shape": "key"})
+
+
 @pytest.mark.parametrize(
     "word", ["OOM", "Failed", "None", "null", "timeout", "inf", "CompilationFailedConfig"]
 )

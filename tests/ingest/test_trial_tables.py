@@ -69,6 +69,13 @@ def test_a_run_fails_only_if_no_trial_has_a_time(tmp_path: Path) -> None:
     assert failed["run_status"].item() == RunStatus.FAILED
 
 
+def test_a_status_without_error_is_no_failure(tmp_path: Path) -> None:
+    """CUDA calls a success so."""
+    for word in ("no error", "cudaNoError", "CL_NO_ERROR", "0 errors", "not failed", "without errors"):
+        dataset = read(tmp_path, f"tile,time_ms,status\n1,2,{word}\n2,3,launch failure\n", shape="x").dataset
+        assert dataset["latency"].item() == 0.002
+
+
 def test_a_time_beside_a_failure_is_none(tmp_path: Path) -> None:
     """KTT keeps the time of a wrong answer, and writes a huge number for what it could not run."""
     results = [("Ok", 3.5), ("ValidationFailed", 1.0), ("CompilationFailed", 18446744073709552.0)]

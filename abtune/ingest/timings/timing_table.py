@@ -57,7 +57,10 @@ _OUTCOME = re.compile(
 )
 # Of a trial, a column of these says by a word that it failed, and a time beside that is none.
 _STATUS = re.compile("status|state|outcome", re.IGNORECASE)
-_FAILURE = re.compile("fail|error|exceed|invalid|timeout|crash", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timeout|crash)",
+    re.IGNORECASE,
+)
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
@@ -359,7 +362,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
     failure = ""
-    if table.outcomes and (failure := next(filter(_FAILURE.search, (row[i] for i in table.outcomes)), "")):
+    if table.outcomes and (failure := next(filter(_FAILURE.match, (row[i] for i in table.outcomes)), "")):
         timed = []
     if timed:
         table.lines.append(hash(tuple(row)))
