@@ -115,11 +115,17 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             if path.suffix.lower() in FIGURE_SUFFIXES and not format_:
                 raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(path)}")
         files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
+        if lacking := [form.name for _, form in files if not is_filled(form)]:
+            raise InputError(f"abtune {name} has no {lacking[0]}; take --format json, or another file name")
         form = FORMATS[format_] if format_ else format_of(None)
         destination = Destination(format=form, files=files)
         return command(*arguments, destination=destination, **options)
 
     name = command.__name__
+
+    def is_filled(form: Format) -> bool:
+        return not form.commands or name in form.commands
+
     to_file = click.option(
         "--output",
         metavar="FILE",
@@ -130,9 +136,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     by_name = click.option(
         "--format",
         "format_",
-        type=Registered(
-            lambda: [form.name for form in FORMATS.values() if name in (form.commands or [name])]
-        ),
+        type=Registered(lambda: [form.name for form in filter(is_filled, FORMATS.values())]),
         help="How to write the report. [default: by the name of the --output file, else table]",
     )
     return by_name(to_file(gathered))
