@@ -174,14 +174,14 @@ class Cluster:
             offered = dask_scheduler.resources
             return [kind for kind in ("search", "device") if not sum(offered.get(kind, {}).values())]
 
-        told = False
+        told: list[str] = []
         with contextlib.suppress(OSError, RuntimeError):  # a scheduler that is gone ends the sweep elsewhere
             while True:
                 await asyncio.sleep(WATCH_INTERVAL)
                 missing = await self._client.run_on_scheduler(lacking)
-                if missing and not told:
+                if not set(missing) <= set(told):
                     tell(f"no worker with {listed(missing)} slots is left; the sweep waits, so start one")
-                told = bool(missing)
+                told = missing
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""

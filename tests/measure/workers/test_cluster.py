@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -289,3 +290,24 @@ def test_a_local_cluster_serves_this_machine_only(monkeypatch: pytest.MonkeyPatc
     assert hosts
     assert set(hosts) == {"0100007F"}  # 127.0.0.1
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_lacking_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that search may leave after those that measure; both may come back and leave again."""
+    monkeypatch.setattr(cluster, "WATCH_INTERVAL", 0.0)
+    looks = iter([[], ["device"], ["search", "device"], ["device"], [], ["device"]])
+
+    async def look(_: object) -> list[str]:
+        try:
+            return next(looks)
+        except StopIteration:
+            raise OSError from None  # as where the scheduler is gone
+
+    watched = cluster.Cluster(cast("Client", SimpleNamespace(run_on_scheduler=look)), make_facts(), [ONE])
+    told: list[str] = []
+    asyncio.run(watched.watch(told.append))
+    assert [line.removesuffix(" slots is left; the sweep waits, so start one") for line in told] == [
+        "no worker with device",
+        "no worker with search and device",
+        "no worker with device",
+    ]
