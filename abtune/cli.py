@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain("the memory is full; give less at once, or use a larger machine", BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - not swallowed, but told from a gate that was hit
         if "start new thread" in str(error):  # Python has no class for it
-            return _complain("no thread can be started; raise ulimit -u, or lower --cores", BAD_INPUT)
+            return _complain("no thread can be started; raise ulimit -u, or use fewer cores", BAD_INPUT)
         traceback.print_exc()
         return _complain("this is a defect of abtune; please report it with the lines above", DEFECT)
 

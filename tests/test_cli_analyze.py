@@ -628,7 +628,7 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
         (MemoryError(), "the memory is full; give less at once, or use a larger machine"),
         (
             RuntimeError("can't start new thread"),
-            "no thread can be started; raise ulimit -u, or lower --cores",
+            "no thread can be started; raise ulimit -u, or use fewer cores",
         ),
     ],
 )

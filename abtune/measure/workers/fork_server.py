@@ -79,8 +79,8 @@ def how_it_ended(code: int, output: IO[bytes]) -> str:
 # What helps a process that lacks something of the system, by words of the reason that it gives.
 _REMEDIES = {
     os.strerror(errno.EMFILE): "raise ulimit -n",
-    **dict.fromkeys((os.strerror(errno.EAGAIN), "start new thread"), "raise ulimit -u, or lower --cores"),
-    **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or lower --cores"),
+    **dict.fromkeys((os.strerror(errno.EAGAIN), "start new thread"), "raise ulimit -u, or use fewer cores"),
+    **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
     os.strerror(errno.EFBIG): "raise ulimit -f",
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
     "temporary directory": "make room there, or set TMPDIR",

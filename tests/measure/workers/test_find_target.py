@@ -123,7 +123,7 @@ def test_a_system_that_kills_the_import_is_not_repaired_by_pip(
     (tmp_path / "killed_early.py").write_text("import os\nos.kill(os.getpid(), 9)\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "killed_early")
-    said = r"^TVM cannot be imported \(process killed by SIGKILL\); free memory, or lower --cores$"
+    said = r"^TVM cannot be imported \(process killed by SIGKILL\); free memory, or use fewer cores$"
     with pytest.raises(TargetError, match=said):
         find_target("auto")
 
