@@ -186,6 +186,12 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     assert summarise(described(losses, losses)) == f"{nothing} {lost} There it is shown slower in none."
 
 
+def test_an_interval_that_excludes_zero_does_not_end_there() -> None:
+    """A limit near zero has so many decimals that it is not shown as zero."""
+    said = summarise(described([[0.05, 0.06], [0.02, 0.03], [0.03, 0.04]], [[0.0] * 2] * 3))
+    assert "the mean boost of async is +3.9% (95% interval +0.04 to +7.93)" in said
+
+
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
     """Effects count as real from three standard errors on: 3 * sqrt(2) * the offset of the rounds."""
     limit = 3 * math.sqrt(2) * OFFSET

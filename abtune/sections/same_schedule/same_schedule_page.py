@@ -71,7 +71,9 @@ def summarise(same: SameSchedule) -> str:
         loss = f"slower in at least {slower.at_least} of {count(slower.of, 'shape')}"
 
     def mean(side: Direction) -> str:
-        interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, 0)}"
+        nearest = 100 * min(abs(side.low), abs(side.high))  # to zero, which the interval excludes
+        decimals = min(max(0, -math.floor(math.log10(nearest))), 3)
+        interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, decimals)}"
         return f"{percent_cell(side.effect, 1)}% ({interval})"
 
     chosen, of_its_own = f"On schedules that {same.baseline} chose, the", "On its own schedules,"
