@@ -477,3 +477,7 @@ def test_few_seeds_that_may_hide_two_speeds_have_a_caveat() -> None:
         pair = (make_sweep([0.0] * shapes, n=n, seed=seed) for seed in (1, 2))
         caveats = abtune.compare_datasets(*pair).caveats
         assert any(caveat.startswith("3 seeds do not show") for caveat in caveats) is told
+    winners = again(make_sweep([0.0] * 4, n=3), [[0.0] * 2] * 4, noise=0.004)  # whose searches cancel
+    change = abtune.compare_datasets(*winners)
+    assert change.same_winners
+    assert not any("seeds do not show" in caveat for caveat in change.caveats)

@@ -143,7 +143,7 @@ def compare_datasets(
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
         caveats=(
             *_about_neighbours(sides, changes),
-            *_caveats(0 if same_winners else shared, sides, usable, samples if is_skewed else None),
+            *_caveats(shared, sides, usable, samples if is_skewed else None, same_winners=same_winners),
         ),
     )
 
@@ -254,13 +254,18 @@ def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floa
 
 
 def _caveats(
-    shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans, skewed: TwoSample | None
+    shared: int,
+    sides: Sequence[Sequence[Samples]],
+    usable: Booleans,
+    skewed: TwoSample | None,
+    *,
+    same_winners: bool,
 ) -> Iterator[str]:
     """Yield what weakens the comparison.
 
     ``shared`` is the number of runs of B that are runs of A, and ``skewed`` has the changes if they look so.
     """
-    if shared:
+    if shared and not same_winners:
         yield (
             f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "
             "run of A. The datasets may depend on each other, and the intervals are then too wide."
@@ -268,7 +273,7 @@ def _caveats(
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
     fewest = min(int(side.n[usable].min()) for pair in sides for side in pair)
-    if fewest < FEWEST_PAIRS and np.count_nonzero(usable) > 1:
+    if fewest < FEWEST_PAIRS and np.count_nonzero(usable) > 1 and not same_winners:
         yield (
             f"{fewest} seeds do not show whether runs end at one of two speeds. If so, up to 57% of reports "
             "have a false change (simulated, docs/compare.md)."
