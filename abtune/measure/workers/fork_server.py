@@ -76,14 +76,16 @@ def how_it_ended(code: int, output: IO[bytes]) -> str:
     return f"process {end}{last}"
 
 
-# What helps a process that lacks something of the system, by words of the reason that it gives.
+# What helps a process that lacks something of the system, by words of the reason that it gives. The first
+# that fits counts: a process that was killed may have said why.
 _REMEDIES = {
+    os.strerror(errno.ENFILE): "close other programs, or raise fs.file-max",  # it begins as the next one
     os.strerror(errno.EMFILE): "raise ulimit -n",
     **dict.fromkeys((os.strerror(errno.EAGAIN), "start new thread"), "raise ulimit -u, or use fewer cores"),
-    **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
     os.strerror(errno.EFBIG): "raise ulimit -f",
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
     "temporary directory": "make room there, or set TMPDIR",
+    **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
 }
 
 

@@ -18,9 +18,34 @@ import abtune
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_main import one_line
-from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer, allocator
+from abtune.measure.workers.fork_server import (
+    CallFailed,
+    ChildDied,
+    ChildError,
+    ForkServer,
+    allocator,
+    with_remedy,
+)
 
 LONG = 60.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        (os.strerror(errno.EMFILE), "; raise ulimit -n"),
+        (os.strerror(errno.ENFILE), "; close other programs, or raise fs.file-max"),
+        (
+            f"process killed by SIGKILL: {os.strerror(errno.ENOSPC)}",
+            "; make room for temporary files, or set TMPDIR",
+        ),
+        ("process killed by SIGKILL", "; free memory, or use fewer cores"),
+        ("no C compiler found", ""),
+    ],
+)
+def test_the_remedy_fits_the_reason(reason: str, remedy: str) -> None:
+    """A limit of the system is not one of the process, and what a process said goes before how it ended."""
+    assert with_remedy(reason) == f"{reason}{remedy}"
 
 
 @pytest.mark.parametrize(
