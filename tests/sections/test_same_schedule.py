@@ -186,6 +186,12 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     assert summarise(described(losses, losses)) == f"{nothing} {lost} There it is shown slower in none."
 
 
+def test_equal_means_are_no_evidence() -> None:
+    """Their interval would have no width, as if nothing were unknown."""
+    for effect in (0.1, -0.1):
+        assert "mean boost" not in summarise(described([[effect] * 2] * 3, [[effect] * 2] * 3))
+
+
 def test_an_interval_that_excludes_zero_does_not_end_there() -> None:
     """A limit near zero has so many decimals that it is not shown as zero."""
     said = summarise(described([[0.05, 0.06], [0.02, 0.03], [0.03, 0.04]], [[0.0] * 2] * 3))

@@ -59,7 +59,7 @@ def same_schedule_section(analysis: Analysis) -> Section:
 def summarise(same: SameSchedule) -> str:
     """Return what is shown against the bias: gains on the schedules of the baseline, losses on the others.
 
-    A mean boost stands there only if its interval shows the same.
+    A mean boost stands there only if its interval shows the same. Means that are all equal have none.
     """
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
@@ -78,10 +78,10 @@ def summarise(same: SameSchedule) -> str:
 
     chosen, of_its_own = f"On schedules that {same.baseline} chose, the", "On its own schedules,"
     gained = f"{chosen} code of {same.candidate} is {gain}."
-    if same.of_baseline.low > 0:
+    if 0 < same.of_baseline.low < same.of_baseline.high:
         boost = f"{chosen} mean boost of {same.candidate} is {mean(same.of_baseline)}."
         gained = f"{boost} There its code is {gain}."
-    if same.of_candidate.high < 0:
+    if same.of_candidate.low < same.of_candidate.high < 0:
         return f"{gained} {of_its_own} the mean boost is {mean(same.of_candidate)}. There it is {loss}."
     return f"{gained} {of_its_own} it is {loss}."
 
