@@ -299,7 +299,7 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str, notes: list[
 
 
 def _same_configs(own: Sequence[str], above: Sequence[str]) -> Sequence[str]:
-    """Return the configurations of a heading, which are those of the headings above it."""
+    """Return the configurations of a heading. All headings of a file have the same."""
     if not above:
         check_names(own)
     elif own != above:

@@ -368,7 +368,7 @@ def test_a_lone_column_of_sizes_or_numbers_is_no_time(tmp_path: Path, column: st
 
 
 def test_how_long_all_records_took_is_none_of_them(tmp_path: Path) -> None:
-    """A time beside the records may be that of the whole run."""
+    """Is a time beside records theirs, or the whole run's? The import asks."""
     path = tmp_path / "a.json"
     path.write_text('{"duration_s": 9, "results": [{"time_s": 1}, {"time_s": 2}]}', encoding="utf-8")
     with pytest.raises(DatasetError, match="has a time beside its records in results; keep one of them"):

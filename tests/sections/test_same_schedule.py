@@ -175,7 +175,7 @@ def test_only_evidence_against_the_bias_counts() -> None:
 
 
 def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
-    """A mean gain counts on the schedules of the baseline, and a mean loss on those of the candidate."""
+    """The mean is said of a gain on baseline schedules, or of a loss on candidate schedules."""
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
     losses = [[-effect for effect in row] for row in gains]
     gained = "On schedules that mainline chose, the mean boost of async is +11.8% (95% interval +10 to +14)."
@@ -193,7 +193,7 @@ def test_equal_means_are_no_evidence() -> None:
 
 
 def test_an_interval_that_excludes_zero_does_not_end_there() -> None:
-    """A limit near zero has so many decimals that it is not shown as zero."""
+    """A limit near zero gets more decimals. None reads as zero."""
     said = summarise(described([[0.05, 0.06], [0.02, 0.03], [0.03, 0.04]], [[0.0] * 2] * 3))
     assert "the mean boost of async is +3.9% (95% interval +0.04 to +7.93)" in said
 

@@ -60,12 +60,12 @@ class Direction:
         return -tolerance <= self.low and self.high <= tolerance
 
     @classmethod
-    def over_shapes(cls, rows: Sequence[Direction], settings: Settings) -> Direction:
+    def over_shapes(cls, rows: Sequence[Direction], *, level: float) -> Direction:
         """Return the mean over shapes of their mean effects, with its error from the spread over shapes."""
         means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
         counts = ("schedules", "fitting", "does_not_fit", "failed", "same")
         sums: Any = {name: sum(getattr(row, name) for row in rows) for name in counts}
-        (numbers,) = _numbers(welch_tests(_as_pairs([means])), [means], settings.level)
+        (numbers,) = _numbers(welch_tests(_as_pairs([means])), [means], level)
         return cls(origin=rows[0].origin, **sums, **numbers)
 
 
@@ -225,7 +225,7 @@ def describe_same_schedule(analysis: Analysis) -> SameSchedule:
     directions = [describe_directions(side, claim, settings) for side, claim in claims]
     shapes = tuple(_shape_effects(analysis, sides, directions))
     contains = contains_space(dataset, analysis.candidate, analysis.baseline)
-    of_baseline, of_candidate = (Direction.over_shapes(rows, settings) for rows in directions)
+    of_baseline, of_candidate = (Direction.over_shapes(rows, level=settings.level) for rows in directions)
     return SameSchedule(
         baseline=names[0],
         candidate=names[1],
