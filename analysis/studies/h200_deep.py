@@ -1,4 +1,4 @@
-"""Write docs/h200-deep.md and its figure: what longer searches change, in five of the published shapes."""
+"""Write docs/h200-deep.md and its figure: what longer searches change in the published shapes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Verdict
-from abtune.dataset.merge import merge_datasets
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.problem import WARM_UP
+from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-NAME, MORE, REFERENCE = "h200-deep", "h200-deep-more", "h200-tvm14009"
+NAME, MORE, ALL, REFERENCE = "h200-deep", "h200-deep-more", "h100-deep-winners", "h200-tvm14009"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
 # Number of random halves of mainline's searches that are compared with each other.
@@ -109,29 +109,35 @@ def budget_table(dataset: xr.Dataset, total: int) -> str:
 
 def shape_table(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float]) -> str:
     """Each shape: what was published, and its boosts by long and by short searches."""
-    pairs = zip(*(abtune.analyze(study).comparisons for study in (dataset, reference)), strict=True)
+    shorter = {row.shape: row for row in abtune.analyze(reference).comparisons}
     rows = (
         (
-            f"`{pair[0].shape}`",
-            percent(claims[pair[0].shape]),
-            *(f"{percent(row.boost)} ({span(row)})" for row in pair),
+            f"`{row.shape}`",
+            percent(claims[row.shape]),
+            f"{percent(row.boost)} ({span(row)})",
+            judged(row)[-1],
+            row.baseline.n,
+            f"{percent(shorter[row.shape].boost)} ({span(shorter[row.shape])})",
         )
-        for pair in pairs
+        for row in abtune.analyze(dataset).comparisons
     )
-    return table(f"shape|published, one run:|{seeds_of(dataset)}:|{seeds_of(reference)}:", rows)
+    long, short_ = (f"{data.sizes['trial']} trials" for data in (dataset, reference))
+    return table(f"shape|published, one run:|{long}:|verdict|seeds:|{short_}, 10 seeds:", rows)
 
 
-def draw(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float], path: Path) -> None:
-    """Speed and noise by trials, and the boosts of both datasets beside the published ones."""
+def draw(
+    dataset: xr.Dataset, winners: xr.Dataset, reference: xr.Dataset, claims: dict[str, float], path: Path
+) -> None:
+    """Speed and noise by trials, and the boosts of long and short searches beside the published ones."""
     mpl.rcParams.update(
         {"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False}
     )
     figure, (speed, scatter, boosts) = plt.subplots(
-        1, 3, figsize=(11, 3.9), width_ratios=[1, 1, 1.25], layout="constrained"
+        1, 3, figsize=(11, 6), width_ratios=[1, 1, 1.4], layout="constrained"
     )
     _draw_speed(speed, dataset)
-    _draw_noise(scatter, dataset, reference)
-    _draw_boosts(boosts, dataset, reference, claims)
+    _draw_noise(scatter, dataset, reference.sel(shape=dataset["shape"].values))
+    _draw_boosts(boosts, winners, reference, claims)
     figure.savefig(path, dpi=150)
 
 
@@ -187,76 +193,92 @@ def _draw_boosts(axis: Axes, dataset: xr.Dataset, reference: xr.Dataset, claims:
         high = np.array([100 * rows[label].boost_high for label in labels])
         places = np.arange(len(labels)) + shift
         axis.errorbar(
-            boosts, places, xerr=[boosts - low, high - boosts], fmt="o", color=colour, label=seeds_of(data)
+            boosts,
+            places,
+            xerr=[boosts - low, high - boosts],
+            fmt="o",
+            ms=3.5,
+            lw=1,
+            color=colour,
+            label=f"{data.sizes['trial']} trials",
         )
     axis.plot(
         [100 * claims[label] for label in labels],
         range(len(labels)),
         "x",
         color="#a11f4c",
-        mew=1.8,
+        ms=4,
+        mew=1.4,
         label="published, one run",
     )
     axis.axvline(0, color="#999999", lw=0.8)
-    axis.set_xlim(-50, 110)
-    axis.set_yticks(range(len(labels)), [short(label) for label in labels], fontsize=8)
-    axis.set_ylim(-0.5, len(labels) + 0.4)
+    axis.set_xlim(-30, 75)
+    axis.set_yticks(range(len(labels)), [short(label) for label in labels], fontsize=6.5)
+    axis.set_ylim(-0.7, len(labels) - 0.3)
     axis.set_xlabel("boost of async over mainline (%)")
     axis.set_title("Boosts, 95 % intervals")
-    axis.legend(frameon=False, fontsize=8, loc="upper right")
+    axis.legend(frameon=False, fontsize=8, loc="lower right")
 
 
-def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float]) -> str:
+def report(dataset: xr.Dataset, winners: xr.Dataset, reference: xr.Dataset, claims: dict[str, float]) -> str:
     """Compose the page."""
-    analysis = abtune.analyze(dataset)
-    rows = list(analysis.comparisons)
+    analysis = abtune.analyze(winners)
+    short_searches = abtune.analyze(reference)
+    few = reference.sel(shape=dataset["shape"].values)
     trials, before, seeds = dataset.sizes["trial"], reference.sizes["trial"], dataset.sizes["seed"]
     early, half, end = (best_after(dataset, count) for count in (before, trials // 2, trials))
-    shorter = best_after(reference, before)
+    shorter = best_after(few, before)
     error = 100 * np.hypot(standard_error(early), standard_error(shorter))
-    negative = [row for row in rows if claims[row.shape] < 0]
+    negative = [row for row in analysis.comparisons if claims[row.shape] < 0]
     excluded = [row for row in negative if not row.boost_low <= claims[row.shape] <= row.boost_high]
+    fewest = min(row.baseline.n for row in analysis.comparisons)
     return page(f"""\
-# Longer searches on H200
+# Longer searches
 
-What changes if {len(rows)} of the [published shapes]({REFERENCE}.md) are searched for {trials} trials in
-place of {before}? They are the {len(negative)} with a negative published boost,
-and the {len(rows) - len(negative)}
-with the largest. There are {seeds} seeds per side of `async` and `mainline`,
-{int((dataset["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
-{float(dataset["tuning_time"].sum()) / 3600:.0f} hours of run time. In the terminal:
-`abtune analyze {NAME} --section report,curve`; `abtune power {NAME}` says what would settle more.
+What changes if the [published shapes]({REFERENCE}.md) are searched for {trials} trials in place of {before}?
+`{ALL}` has {fewest} seeds per side of `async` and `mainline` in {winners.sizes["shape"] - len(few["shape"])}
+shapes, and {seeds} in the other {len(few["shape"])}:
+{int((winners["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
+{float(winners["tuning_time"].sum()) / 3600:.0f} hours of run time, on H200 and H100. All winners were then
+timed together on one host. In the terminal: `abtune analyze {ALL}`.
 `python analysis/studies/h200_deep.py` writes this page. `data/README.md` describes the data.
 
 ![Searches, their noise, and boosts beside the published ones]({NAME}.png)
 
-Left: the best latency so far of each search, relative to the mean at the end. Bars are 95 % intervals;
-those that reach the frame go on beyond.
+Left: the best latency so far of each search of `{NAME}`, relative to the mean at the end. Bars are 95 %
+intervals; those that reach the frame go on beyond.
 
 ## What the data say
 
-- {in_a_sentence(analysis)} The shapes were chosen for their published boosts, and stand for no others.
+- {in_a_sentence(analysis)}
+- **Short searches show less**, although they have 10 seeds of each shape:
+{short_searches.sentence} (`{REFERENCE}`)
 - **{sum(row.boost_high < 0 for row in negative) or "None"} of the {len(negative)} published regressions is
 shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded)} of the published values:
 {", ".join(f"{percent(claims[row.shape])} of `{row.shape}`" for row in excluded)}.
+- {same_schedules(winners)}
 - **Longer searches find faster kernels, up to a point**: after {before} trials the best so far is
-{behind(early, end):.0f} % slower than after {trials}, after {trials // 2} only {behind(half, end):.0f} %.
-- **Whether their outcomes vary less is open**: the noise of the search is {noise_with_interval(end)} after
-{trials} trials. It is {noise_with_interval(shorter)} after {before} in the {reference.sizes["seed"]} seeds of
+{behind(early, end):.0f} % slower than after {trials}, after {trials // 2} only {behind(half, end):.0f} %
+(`{NAME}`: {len(few["shape"])} shapes, {seeds} seeds).
+- **Whether their outcomes vary less is open**: there the noise of the search is {noise_with_interval(end)}
+after {trials} trials. It is {noise_with_interval(shorter)} after {before} in the same shapes of
 `{REFERENCE}`. The ratio is {noise_ratio(end, shorter)}.
 - **One run per side misleads**: async is the slower in {upsets(early)} of all pairs of one search per side
-after {before} trials, and in {upsets(end)} after {trials} (mean over the shapes).
+after {before} trials, and in {upsets(end)} after {trials} (mean over these shapes).
 - **The search repeats**: after {before} trials these searches and `{REFERENCE}`, made on other
 hosts, differ by {100 * np.expm1(early.mean() - shorter.mean()):+.1f} % (standard error {error:.1f} %).
 
 ## By number of trials
 
-By the searches' own timings, geometric means over shapes and seeds. *Noise*: standard deviation of the log
+By the searches' own timings in the {len(few["shape"])} shapes of `{NAME}`, geometric means over shapes and
+seeds. *Noise*: standard deviation of the log
 latency between seeds, pooled over shapes and sides, with its 95 % interval (chi-square).
 MetaSchedule's cost model answers at random until it has seen {WARM_UP} trials, so it guides only what comes
 after {64 * math.ceil(WARM_UP / 64)}.
 
 {progress_table(dataset)}
+
+{other_shapes(before)}
 
 ## Few long searches or many short ones
 
@@ -267,42 +289,34 @@ Short searches give a smaller error for the same cost, but compare sides that ha
 
 ## Shape by shape
 
-{shape_table(dataset, reference, claims)}
-
-{other_shapes()}
+{shape_table(winners, reference, claims)}
 
 {searched_again(dataset)}
 """)
 
 
-def other_shapes() -> str:
-    """Say what the searches of the other published shapes show so far."""
+def same_schedules(winners: xr.Dataset) -> str:
+    """Say how many schedules of mainline can be built with asynchronous copies, and what async's own gain."""
+    study = describe_same_schedule(abtune.analyze(winners))
+    own, others = study.of_candidate, study.of_baseline
+    tried, fit = (
+        sum(getattr(row.of_baseline, name) for row in study.shapes) for name in ("schedules", "fitting")
+    )
+    return f"""**The gain is in schedules that only a pipeline makes fast**: of mainline's {tried} schedules,
+{fit} can be built with asynchronous copies, and have a mean boost of {percent(others.effect)}
+({percent(others.low)} to {percent(others.high)}). On async's own it is {percent(own.effect)}
+({percent(own.low)} to {percent(own.high)}; `--section same_schedule`)."""
+
+
+def other_shapes(before: int) -> str:
+    """Say the same of the other published shapes, whose searches on H200 have fewer seeds."""
     dataset = abtune.open_dataset(DOCS.parent / "data" / f"{MORE}.nc")
-    shapes = dataset["shape"].values
-    before = abtune.open_dataset(REFERENCE).sel(shape=shapes)
-    both = merge_datasets({NAME: abtune.open_dataset(NAME), MORE: dataset})
-    ends = {trials: best_after(dataset, trials) for trials in (before.sizes["trial"], dataset.sizes["trial"])}
-    early, end = ends.values()
-    untimed = int(dataset["latency"].isnull().all(["round", "repeat"]).any(["config", "seed"]).sum())
-    gap = f" In {untimed} of them, the last winners are not measured again yet." if untimed else ""
+    early, end = (best_after(dataset, trials) for trials in (before, dataset.sizes["trial"]))
     return f"""\
-## The other {len(shapes)} shapes
-
-In `{MORE}` each of the other published shapes has {seeds_of(dataset)}.{gap}
-
-{in_a_sentence(abtune.analyze(dataset))}
-
-By the searches' own timings the boost is {percent(boost(early))} after {before.sizes["trial"]} trials, and
-{percent(boost(end))} after {dataset.sizes["trial"]}. After {before.sizes["trial"]} trials the searches are
-{behind(early, end):.0f} % slower than at their end. Their noise is {noise_with_interval(early)} then, and
-{noise_with_interval(end)} at the end. The same shapes with {before.sizes["seed"]} seeds of
-{before.sizes["trial"]} trials (`{REFERENCE}`):
-
-{abtune.analyze(before).sentence}
-
-All {both.sizes["shape"]} shapes of 512 trials (`abtune merge {NAME} data/{MORE}.nc --out all.nc`):
-
-{abtune.analyze(both).sentence}"""
+The other {dataset.sizes["shape"]} shapes have {seeds_of(dataset)} on H200 (`data/{MORE}.nc`). There the boost
+is {percent(boost(early))} after {before} trials, and {percent(boost(end))} after {dataset.sizes["trial"]}.
+After {before} trials the searches are {behind(early, end):.0f} % slower than at their end. Their noise is
+{noise_with_interval(early)} then, and {noise_with_interval(end)} at the end."""
 
 
 def searched_again(dataset: xr.Dataset) -> str:
@@ -393,11 +407,11 @@ it."""
 
 def main() -> None:
     """Write the page and the figure."""
-    dataset = abtune.open_dataset(NAME)
-    reference = abtune.open_dataset(REFERENCE).sel(shape=dataset["shape"].values)
+    dataset, winners, reference = map(abtune.open_dataset, (NAME, ALL, REFERENCE))
+    winners = winners.sel(shape=reference["shape"].values)  # in the order of the published tables
     claims = published_boosts()
-    draw(dataset, reference, claims, DOCS / f"{NAME}.png")
-    (DOCS / f"{NAME}.md").write_text(report(dataset, reference, claims), encoding="utf-8")
+    draw(dataset, winners, reference, claims, DOCS / f"{NAME}.png")
+    (DOCS / f"{NAME}.md").write_text(report(dataset, winners, reference, claims), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ The search's own time of its winner differs from the one measured again by a med
 
 Up to {dataset.sizes["trial"]} trials, longer searches have less noise. By the searches' own timings, the
 noise of these runs was {100 * noise(early)[0]:.0f} % after 32 trials and {100 * noise(end)[0]:.0f} % after
-{dataset.sizes["trial"]}. The boost was {percent(boost(early))} and {percent(boost(end))}. Five shapes were
+{dataset.sizes["trial"]}. The boost was {percent(boost(early))} and {percent(boost(end))}. The shapes were
 [searched longer](h200-deep.md).
 """)
 
