@@ -217,7 +217,7 @@ def _draw_boosts(axis: Axes, dataset: xr.Dataset, reference: xr.Dataset, claims:
     axis.set_ylim(-0.7, len(labels) - 0.3)
     axis.set_xlabel("boost of async over mainline (%)")
     axis.set_title("Boosts, 95 % intervals")
-    axis.legend(frameon=False, fontsize=8, loc="lower right")
+    axis.legend(frameon=False, fontsize=8, loc="upper right")
 
 
 def report(dataset: xr.Dataset, winners: xr.Dataset, reference: xr.Dataset, claims: dict[str, float]) -> str:
