@@ -257,6 +257,7 @@ intervals; those that reach the frame go on beyond.
 shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded)} of the published values:
 {", ".join(f"{percent(claims[row.shape])} of `{row.shape}`" for row in excluded)}.
 - {same_schedules(winners)}
+- {on_both_cards(dataset, winners)}
 - **Longer searches find faster kernels, up to a point**: after {before} trials the best so far is
 {behind(early, end):.0f} % slower than after {trials}, after {trials // 2} only {behind(half, end):.0f} %
 (`{NAME}`: {len(few["shape"])} shapes, {seeds} seeds).
@@ -306,6 +307,14 @@ def same_schedules(winners: xr.Dataset) -> str:
 {fit} can be built with asynchronous copies, and have a mean boost of {percent(others.effect)}
 ({percent(others.low)} to {percent(others.high)}). On async's own it is {percent(own.effect)}
 ({percent(own.low)} to {percent(own.high)}; `--section same_schedule`)."""
+
+
+def on_both_cards(dataset: xr.Dataset, winners: xr.Dataset) -> str:
+    """Say how the boosts of the same kernels differ between two cards."""
+    change = abtune.compare_datasets(dataset, winners)
+    mean = change.overall
+    return f"""**The card hardly matters**: `abtune compare {NAME} {ALL}` compares the same kernels on H200 and
+H100. The boost changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)})."""
 
 
 def other_shapes(before: int) -> str:

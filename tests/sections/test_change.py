@@ -331,6 +331,17 @@ def test_only_winners_that_both_time_are_compared() -> None:
     assert change.shapes[0].a == pytest.approx(medians[0] / medians[1] - 1)
 
 
+def test_winners_of_a_dataset_with_more_seeds_are_compared_with_themselves() -> None:
+    """A merged dataset has more seeds; those that only it has are left out, on either side."""
+    first, second = again(make_sweep([0.1], n=8, noise=0.2), [[0.0, 0.0]], noise=0.01)
+    fewer = first.isel(seed=slice(5))
+    expected = abtune.compare_datasets(fewer, second.isel(seed=slice(5))).shapes[0]
+    assert abtune.compare_datasets(fewer, second).shapes[0] == expected
+    assert abtune.compare_datasets(second, fewer).shapes[0].seeds == (5, 5, 5, 5)
+    own = second.isel(seed=slice(1, None))  # now each has a seed that the other lacks
+    assert not abtune.compare_datasets(fewer, own).same_winners
+
+
 def test_some_other_winners_make_the_samples_independent() -> None:
     """One winner that differs, other seeds or a timing that is taken over: the searches are compared."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.0, 0.0]], noise=0.01)

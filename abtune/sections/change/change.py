@@ -93,8 +93,9 @@ def compare_datasets(
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
 
-    Both datasets may time the same winners, as after ``abtune measure``. Then a sample has the changes of the
-    log latencies of one configuration's winners. The change is the difference of two such means.
+    Both datasets may time the same winners, as after ``abtune measure``; one may have more seeds. Then a
+    sample has the changes of the log latencies of one configuration's winners that both time. The change is
+    the difference of two such means.
     """
     for dataset in (a, b):
         validate(dataset)

@@ -62,7 +62,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
 def _compared(change: Change) -> str:
     first, second = (names[::-1] for names in (change.configs_a, change.configs_b))
     what = f"Compared: the {change.quantity} of {' against '.join(first)}"
-    again = "Both time the same winners: each is compared with itself, so the noise of the searches cancels."
+    again = "Each winner that both time is compared with itself, so the noise of the searches cancels."
     compared = f"{what}{'' if first == second else f' with that of {second[0]}'}."
     return f"{compared} {again}" if change.same_winners else compared
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
-from abtune.stats.two_sample import Booleans
 
 
-def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> tuple[int, Booleans | None]:
+def common_runs(
+    parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]
+) -> tuple[int, xr.DataArray | None]:
     """Return what the chosen configurations have in common; refuse a dataset with itself.
 
     First the number of runs of the second dataset that have the timings or the winner of a run of the first.
-    Then the winners that both datasets time, shape (shapes, configurations, seeds); None unless they are the
-    same in all such runs.
+    Then whether both datasets time a winner, by shape, configuration and common seed; None unless the winners
+    are the same in all such runs.
     """
     # By position: a configuration may have another name in the other dataset.
     a, b = (dataset.sel(config=list(names)) for dataset, names in zip(parts, configs, strict=True))
@@ -40,20 +40,23 @@ def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -
     return max(timings, winners), _timed_again(a, b) if winners and not timings else None
 
 
-def keep(dataset: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
-    """Return a dataset without the timings of other runs of these configurations."""
-    where = {"shape": dataset["shape"], "config": list(names), "seed": dataset["seed"]}
-    kept = xr.DataArray(runs, where).reindex(config=dataset["config"], fill_value=True)
+def keep(dataset: xr.Dataset, names: Sequence[str], runs: xr.DataArray) -> xr.Dataset:
+    """Return a dataset with the common seeds, without the timings of other runs of these configurations."""
+    kept = runs.assign_coords(config=list(names)).reindex(config=dataset["config"], fill_value=True)
+    dataset = dataset.sel(seed=runs["seed"])
     return dataset.assign(latency=dataset["latency"].where(kept))
 
 
-def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
-    if labels_of(a, "seed") != labels_of(b, "seed"):
-        return None
-    one, two = (dataset["latency"].notnull().any(("round", "repeat")).values for dataset in (a, b))
-    both: Booleans = one & two
-    same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
-    return both if both.any() and same[both].all() else None
+def _timed_again(a: xr.Dataset, b: xr.Dataset) -> xr.DataArray | None:
+    seeds = [set(dataset["seed"].values.tolist()) for dataset in (a, b)]
+    common = sorted(seeds[0] & seeds[1])
+    if len(common) < min(map(len, seeds)):
+        return None  # each has searches of its own
+    a, b = (dataset.sel(seed=common).drop_vars("config") for dataset in (a, b))
+    one, two = (dataset["latency"].notnull().any(("round", "repeat")) for dataset in (a, b))
+    both = one & two
+    same = (a["winner"] == b["winner"]) & (a["winner"] != "")
+    return both if both.any() and same.where(both, other=True).all() else None
 
 
 def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
