@@ -313,8 +313,8 @@ def on_both_cards(dataset: xr.Dataset, winners: xr.Dataset) -> str:
     """Say how the boosts of the same kernels differ between two cards."""
     change = abtune.compare_datasets(dataset, winners)
     mean = change.overall
-    return f"""**The card hardly matters**: `abtune compare {NAME} {ALL}` compares the same kernels on H200 and
-H100. The boost changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)})."""
+    return f"""**The card hardly matters**: `abtune compare {NAME} {ALL}` compares the same kernels on
+H200 and H100. The boost changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)})."""
 
 
 def other_shapes(before: int) -> str:
