@@ -99,7 +99,9 @@ def test_options_reach_the_result(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.nc"], "Missing argument 'B'"),
+        ([], "Missing argument 'A B'"),
+        (["a.nc"], "takes two datasets, not 1; name the other one, too"),
+        (["a.nc", "b.nc", "./c 1.nc"], "not 3; for more of them: abtune history a.nc b.nc './c 1.nc'"),
         (["a.nc", "absent.nc"], "absent.nc"),
         (["a.nc", "./a.nc"], "abtune: a.nc is given twice; each run counts once"),
         (["a.nc", "copy.nc"], "both datasets have the same timings"),

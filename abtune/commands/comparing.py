@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,20 @@ import click
 
 from abtune.commands.common.options import ci_option, configuration_options, dataset_names, percent_option
 from abtune.commands.common.output import Destination, remark, report_options
-from abtune.errors import AbtuneError
+from abtune.errors import AbtuneError, InputError
+from abtune.text import shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+def _two(_: click.Context, __: click.Parameter, names: Sequence[str]) -> Sequence[str]:
+    """Return the two datasets; say what to do with any other number."""
+    if len(names) != 2:
+        more = f"for more of them: abtune history {' '.join(map(shell_path, names))}"
+        remedy = more if names[1:] else "name the other one, too"
+        raise InputError(f"abtune compare takes two datasets, not {len(names)}; {remedy}")
+    return names
 
 
 @click.command(
@@ -24,14 +34,15 @@ Examples:
   abtune compare may.nc june.nc --config mainline      latencies of one configuration
 """
 )
-@click.argument("first", metavar="A", shell_complete=dataset_names)
-@click.argument("second", metavar="B", shell_complete=dataset_names)
+@click.argument(
+    "datasets", metavar="A B", nargs=-1, required=True, shell_complete=dataset_names, callback=_two
+)
 @configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
 @percent_option("--tolerance", "5", "The largest change that still counts as unchanged.")
 @ci_option()
 @report_options
-def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
+def compare(datasets: tuple[str, str], *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
 
     A and B are netCDF files or names of bundled datasets. They come from two versions of TVM, two devices, or
@@ -46,11 +57,12 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
     from abtune.ingest.sources import check_once
     from abtune.sections.change.change_page import change_section
 
-    check_once((Path(first), Path(second)))
-    destination.check([first, second])
-    a, b = abtune.open_dataset(first), abtune.open_dataset(second)
+    check_once(map(Path, datasets))
+    destination.check(datasets)
+    a, b = map(abtune.open_dataset, datasets)
     change = abtune.compare_datasets(a, b, **how)
-    named = replace(change, datasets=(Path(first).name, Path(second).name))
+    first, second = (Path(name).name for name in datasets)
+    named = replace(change, datasets=(first, second))
     destination.write(change_section(named, (summary(a), summary(b))))
 
 
