@@ -407,6 +407,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         (["--rng-seed", "-1"], "'--rng-seed': -1 is not in the range"),
         (["--seeds", "many"], "'--seeds': 'many' is not a whole number."),
         (["--time-limit", "0s"], "'0s' is no time span; give one such as 90s, 15m or 2h"),
+        (["--time-limit", "15"], "'15' is no time span; give one such as 90s, 15m or 2h"),
         (["--time-limit", "soon"], "'soon' is no time span"),
         (["--time-limit", "-5m"], "'-5m' is no time span"),
         (["--time-limit", "inf"], "'inf' is no time span"),

@@ -216,8 +216,8 @@ WORKPLACE = ("cores", "scheduler")
 
 def duration(value: str) -> float:
     """Return the seconds of a time span such as ``90s``, ``15m`` or ``2h``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip())
-    seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", value.strip())
+    seconds = float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
     if seconds <= 0:
         raise click.BadParameter(f"{value!r} is no time span; give one such as 90s, 15m or 2h")
     return seconds

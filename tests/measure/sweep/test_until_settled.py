@@ -204,7 +204,7 @@ def test_a_sweep_that_goes_on_drops_the_same_shapes(
         patch.setattr(
             "abtune.compare.sequential.goes_on", lambda rows: dict.fromkeys((row.shape for row in rows), True)
         )
-        said = sweep("--seeds", "8", "--time-limit", "60")
+        said = sweep("--seeds", "8", "--time-limit", "60s")
     assert runs(abtune.open_dataset("abtune.nc")) == [16, 10]
     assert f"5 seeds: 0 of 2 shapes settled, 1 dropped: {SHAPES[1]}\n" in said
 
