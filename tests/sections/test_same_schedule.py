@@ -174,6 +174,18 @@ def test_only_evidence_against_the_bias_counts() -> None:
     assert summarise(result) == f"{gain} On its own schedules, it is shown slower in none."
 
 
+def test_schedules_that_cannot_be_built_are_no_evidence() -> None:
+    """The sentence says that none could be built, rather than that no gain or loss is shown."""
+    gain = "On schedules that mainline chose, the code of async is shown faster in no shape."
+    loss = "On its own schedules, it is shown slower in none."
+    none_of_baseline = "async could build no schedule that mainline chose."
+    none_of_candidate = "mainline could build no schedule that async chose."
+    none, some = [[FIT] * 3, [FAILED, FIT, FIT]], [[FIT] * 3, [0.0, SAME, FIT]]
+    assert summarise(described(none, some)) == f"{none_of_baseline} {loss}"
+    assert summarise(described(some, none)) == f"{gain} {none_of_candidate}"
+    assert summarise(described(none, none)) == f"{none_of_baseline} {none_of_candidate}"
+
+
 def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     """The mean is said of a gain on baseline schedules, or of a loss on candidate schedules."""
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]

@@ -55,6 +55,11 @@ class Direction:
         """Schedules that could fit: those that stay the same kernel are left out."""
         return self.fitting + self.does_not_fit + self.failed
 
+    @property
+    def never_built(self) -> bool:
+        """Whether the other configuration could build none of these schedules."""
+        return self.schedules > 0 == self.fitting + self.same
+
     def within(self, tolerance: float) -> bool:
         """Return whether the interval lies within a tolerance."""
         return -tolerance <= self.low and self.high <= tolerance

@@ -78,11 +78,15 @@ def summarise(same: SameSchedule) -> str:
 
     chosen, of_its_own = f"On schedules that {same.baseline} chose, the", "On its own schedules,"
     gained = f"{chosen} code of {same.candidate} is {gain}."
-    if 0 < same.of_baseline.low < same.of_baseline.high:
+    if same.of_baseline.never_built:
+        gained = f"{same.candidate} could build no schedule that {same.baseline} chose."
+    elif 0 < same.of_baseline.low < same.of_baseline.high:
         boost = f"{chosen} mean boost of {same.candidate} is {mean(same.of_baseline)}."
         gained = f"{boost} There its code is {gain}."
     if same.of_candidate.low < same.of_candidate.high < 0:
         return f"{gained} {of_its_own} the mean boost is {mean(same.of_candidate)}. There it is {loss}."
+    if same.of_candidate.never_built:
+        return f"{gained} {same.baseline} could build no schedule that {same.candidate} chose."
     return f"{gained} {of_its_own} it is {loss}."
 
 
