@@ -30,7 +30,7 @@ MARKS_FAILURE = 1e9
 LONGEST_CELL = 4_096
 # What stands in place of the number of a run that failed.
 FAILED = {
-    *("inf", "oom", "timeout", "crash", "error", "fail", "failed", "failure"),
+    *("inf", "oom", "timeout", "timed out", "crash", "error", "fail", "failed", "failure"),
     *("invalidconfig", "compilationfailedconfig", "runtimefailedconfig"),  # of Kernel Tuner
 }
 # What stands in a cell without a number.

@@ -90,6 +90,19 @@ def test_a_time_beside_a_failure_is_none(tmp_path: Path) -> None:
     ]
 
 
+def test_a_failure_is_known_however_it_is_spelled(tmp_path: Path) -> None:
+    """Case, blanks and marks between the words of a status do not matter."""
+    rows = ["1.5,ok", "1,Timed Out", "1,time-out", ",TIMED_OUT", "timed out,OK", "1,Build failed", "2,OK"]
+    dataset = read(tmp_path, "time_ms,status\n" + "\n".join(rows), shape="x").dataset
+    assert dataset["latency"].item() == 0.0015
+    assert dataset["trial_status"].values.ravel().tolist() == [
+        TrialStatus.OK,
+        *[TrialStatus.TIMED_OUT] * 4,
+        TrialStatus.BUILD_FAILED,
+        TrialStatus.OK,
+    ]
+
+
 def test_a_list_of_times_is_one_trial(tmp_path: Path) -> None:
     """Its time is the mean, as of AutoTVM; the least repeat of a slow trial would be the winner else."""
     text = '{"x": 1, "time_s": [5, 1, 6]}\n{"x": 2, "time_s": [3, 3]}\n'

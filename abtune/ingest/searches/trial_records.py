@@ -33,13 +33,16 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "constraints": TrialStatus.NOT_RUN,
 }
 # What stands in place of a time in Kernel Tuner's cache, and means the same as in its T4 files; or what KTT
-# writes beside one.
+# writes beside one. No blanks and marks.
 _WITHOUT_TIME = {
     "compilationfailedconfig": TrialStatus.BUILD_FAILED,
     "compilationfailed": TrialStatus.BUILD_FAILED,
     "devicelimitsexceeded": TrialStatus.NOT_RUN,
     "invalidconfig": TrialStatus.NOT_RUN,
     "timeout": TrialStatus.TIMED_OUT,
+    # As abtune itself names them.
+    "buildfailed": TrialStatus.BUILD_FAILED,
+    "timedout": TrialStatus.TIMED_OUT,
 }
 # Python before 3.6 wrote the keys of AutoTVM in any order.
 _TVM = re.compile(
@@ -194,7 +197,7 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
 
 
 def _outcomes(cell: FileCell) -> Iterator[Trial]:
-    words = iter(cell.failures)
+    words = (re.sub(r"[\W_]", "", word) for word in cell.failures)
     for time in cell.rounds[0]:
         failed = math.isnan(time)
         status = _WITHOUT_TIME.get(next(words), TrialStatus.RUN_FAILED) if failed else TrialStatus.OK

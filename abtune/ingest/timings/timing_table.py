@@ -58,7 +58,7 @@ _OUTCOME = re.compile(
 # Of a trial, a column of these says by a word that it failed, and a time beside that is none.
 _STATUS = re.compile("status|state|outcome", re.IGNORECASE)
 _FAILURE = re.compile(
-    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timeout|crash)",
+    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
@@ -399,7 +399,7 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
     for fixed, remedy in table.fixed.items() if is_timed else ():
         of_shape = values.get("shape", "") if fixed in table.sized else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
-        if row[fixed] != above:
+        if row[fixed].casefold() != above.casefold():
             says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])
