@@ -128,13 +128,14 @@ def _hint_of_table(path: Path, text: str) -> str:
     words = heading.split()
     lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
     is_even = len({*map(len, lines)}) == 1 < len(lines)
-    if len(words) > 2 and (is_even or words[0].casefold() in SHAPES) and not set(heading) & set(",;\t|"):
+    # A log has colons.
+    if len(words) > 2 and (is_even or words[0].casefold() in SHAPES) and not set(heading) & set(",;\t|:"):
         commas = f"sed 's/^ *//; s/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return _hint_of_markdown(text)
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    is_prose = any(len(cell.split()) > 6 for cell in columns)
+    is_prose = heading.startswith("[") or any(len(cell.split()) > 6 for cell in columns)
     if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
         return _hint_of_lower_table(path, text)
     return _hint_of_csv(path, text, columns)
@@ -232,7 +233,7 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     if len(columns) < 3 and not clocks:
         return "columns of times need names such as shape,config,time_ms or shape,old (ms),new (ms)"
     others = [name for name in columns if name not in clocks and split_unit(name)[1] in PER_SECOND]
-    time = clocks[0] if len(clocks) == 1 and not others else "NAME"
+    time = [*clocks, *others][0] if len(clocks) + len(others) == 1 else "NAME"
     unit = "" if (heading := known_heading(time, UNITS)) and heading.unit else " --unit ms"
     units = "ms may be s, us, ns, gflops or gb/s, and " if unit else ""
     columns_and_unit = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"

@@ -164,7 +164,9 @@ def plainly(cell: str) -> str:
         return "a column of boosts is called boost (%)"
     if "\u00b1" in cell or "+-" in cell or "+/-" in cell:
         return "write the number alone, without its error"
-    return "write digits and a decimal point alone, such as 1234.5"
+    commas = "; if semicolons separate columns: tr ',;' '.,' < FILE > NEW.csv"
+    is_decimal = re.fullmatch("[0-9]+,[0-9]+", cell)
+    return f"write digits and a decimal point alone, such as 1234.5{commas if is_decimal else ''}"
 
 
 def to_seconds(

@@ -131,6 +131,12 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "if blanks separate its columns: sed 's/^ *//; s/  */,/g' file.txt > file-commas.csv",
         ),
         (
+            "[12:00] x old run 0: took 9.9 ms\n[12:01] x new run 0: took 9.7 ms\n",
+            "write its timings as CSV",
+        ),
+        ("[12.3,12.4,12.1]", "write its timings as CSV"),
+        ("Shape;Variante;Zeit [ms]\na;alt;1,5\n", "shape=NAME,config=NAME,'time=Zeit [ms]' --out"),
+        (
             "[Task] x\n",
             "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
