@@ -56,9 +56,14 @@ class Direction:
         return self.fitting + self.does_not_fit + self.failed
 
     @property
+    def built(self) -> int:
+        """Number of distinct schedules that the other configuration can build, the same kernels included."""
+        return self.fitting + self.same
+
+    @property
     def never_built(self) -> bool:
         """Whether the other configuration could build none of these schedules."""
-        return self.schedules > 0 == self.fitting + self.same
+        return self.schedules > 0 == self.built
 
     def within(self, tolerance: float) -> bool:
         """Return whether the interval lies within a tolerance."""

@@ -76,12 +76,16 @@ def summarise(same: SameSchedule) -> str:
         interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, decimals)}"
         return f"{percent_cell(side.effect, 1)}% ({interval})"
 
-    chosen, of_its_own = f"On schedules that {same.baseline} chose, the", "On its own schedules,"
-    gained = f"{chosen} code of {same.candidate} is {gain}."
-    if same.of_baseline.never_built:
+    of_baseline, of_its_own = same.of_baseline, "On its own schedules,"
+    there, whose = f"On schedules that {same.baseline} chose, the", f" of {same.candidate}"
+    if of_baseline.built < of_baseline.schedules:
+        few = f"{of_baseline.built} of {count(of_baseline.schedules, 'schedule')} that {same.baseline} chose"
+        there, whose = f"{same.candidate} can build {few}. On these, its", ""
+    gained = f"{there} code{whose} is {gain}."
+    if of_baseline.never_built:
         gained = f"{same.candidate} could build no schedule that {same.baseline} chose."
-    elif 0 < same.of_baseline.low < same.of_baseline.high:
-        boost = f"{chosen} mean boost of {same.candidate} is {mean(same.of_baseline)}."
+    elif 0 < of_baseline.low < of_baseline.high:
+        boost = f"{there} mean boost{whose} is {mean(of_baseline)}."
         gained = f"{boost} There its code is {gain}."
     if same.of_candidate.low < same.of_candidate.high < 0:
         return f"{gained} {of_its_own} the mean boost is {mean(same.of_candidate)}. There it is {loss}."
