@@ -85,7 +85,7 @@ def test_single_runs_in_other_formats(run: Run) -> None:
     ("dataset", "options", "said"),
     [
         (PILOT, ["--section", "report,single-run"], "no shape has one run of both mainline and async"),
-        (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV cannot show"),
+        (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV cannot show single-run"),
     ],
 )
 def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: list[str], said: str) -> None:

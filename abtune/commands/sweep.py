@@ -104,7 +104,7 @@ Examples:
 @time_limit_option
 @rng_seed_option("Seed of all random numbers.")
 @workplace_options("Searches to run side by side.")
-@click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and what it can show.")
 def sweep(**options: Any) -> int:
     """Tune every shape with several seeds under two configurations.
 
@@ -258,21 +258,22 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     unit, per_side = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
-        shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
+        shares = ", ".join(f"{100 * look.alpha:g}% after {look.seeds}" for look in looks)
         first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
         lines += [
-            f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
+            f"The looks at the data share the {100 * ALPHA:g}% of allowed false alarms: "
             f"{shares} {unit}s{per_side}.",
             f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
             f"{len(plan.runs)} runs.",
         ]
-    level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
+    level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g}% confidence"
+    which = f"The correction over {family} shapes" if family > 1 else "A difference"
     lines += [
         f"With {count(seeds, unit)}{per_side} the exact test reaches p = {reachable:.2g} at best.",
-        f"The correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
+        f"{which} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:
-        return [*lines, "This design can succeed."]
+        return [*lines, "This design can find a difference; abtune power says how large it must be."]
     enough = fewest_seeds(smallest=needed, paired=paired)
     most = most_exact(paired=paired)
     # Beyond the largest exact test, p is the share of random splits, and has a floor.

@@ -43,7 +43,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
     """Return the rows of a report; refuse a section without rows, or whose rows lack the needed field."""
     sections = [section for section in report.sections if not section.unasked]
     without = [
-        section.name or report.title
+        section.name.replace("_", "-") or report.title  # as --section has it
         for section in sections
         if section.rows is None or any(needs not in record for record in section.rows)
     ]
