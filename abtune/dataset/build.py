@@ -227,7 +227,8 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} is not an array of numbers: {error}") from None
+        why = "its rows differ in length; fill them with NaN" if "inhomogeneous" in str(error) else error
+        raise InputError(f"{name} is not an array of numbers: {why}") from None
     return masked.filled(np.nan)
 
 

@@ -167,8 +167,8 @@ def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
                     raise DatasetError(f"{both} {pair}; give one of them other seed numbers")
                 raise DatasetError(
                     f"{both} a run of {shape}, {config[0]}, seed {seed} ({count(len(taken), 'such run')}); "
-                    "a run counts once, so take it out of one of them; sweeps have runs of their own if each "
-                    "has its own --rng-seed, and files if they are imported at once"
+                    "a run counts once; take it out of one of them, give each sweep an --rng-seed of its "
+                    "own, or import all files in one command"
                 )
             owners |= dict.fromkeys(runs, name)
 

@@ -117,8 +117,8 @@ def test_overlaps_are_refused(deep: xr.Dataset) -> None:
     parts = {"a.nc": made("ab", "x", [0, 1]), "c.nc": made("c", "x", [0]), "b.nc": made("b", "x", [1, 2])}
     with pytest.raises(
         DatasetError,
-        match=r"a.nc and b.nc both have a run of b, x, seed 1 \(1 such run\); a run counts once, .* "
-        "if each has its own --rng-seed, and files if they are imported at once",
+        match=r"a.nc and b.nc both have a run of b, x, seed 1 \(1 such run\); a run counts once; .* "
+        "give each sweep an --rng-seed of its own, or import all files in one command",
     ):
         merge_datasets(parts)
 

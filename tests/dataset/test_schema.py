@@ -258,6 +258,7 @@ def test_masked_means_missing() -> None:
             np.array([[[1, 2], [3, 4]]], dtype="m8[ms]"),
             r"latency holds timedelta64\[ms\], not numbers; give numbers in s",
         ),
+        ([[[2.0, 1.0], [1.0]]], "latency is not an array of numbers: its rows differ in length; fill"),
         ([[[10**400, 1], [1, 1]]], "latency is not an array of numbers: int too large"),
     ],
 )
