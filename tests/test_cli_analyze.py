@@ -375,6 +375,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["a.nc", "b.nc"], "abtune compare a.nc b.nc; to put their runs into one: abtune merge a.nc b.nc"),
         (["a.nc", "b", "c"], "for what changed between them: abtune history a.nc b c; to put their"),
         (["--output", "x.pdf"], "--output writes text; to draw: abtune plot --out x.pdf"),
+        (["--output", "x.docx"], "x.docx: no format has this ending; give --format, or one of .txt, .md,"),
         (
             ["absent.nc"],
             "absent.nc: no such file; make one with abtune sweep or import, or see abtune datasets",
@@ -443,9 +444,9 @@ def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr
 @pytest.mark.parametrize(
     ("options", "kept"),
     [
-        (["--output", "abtune.nc"], "abtune.nc"),
+        (["--output", "abtune.nc", "--format", "table"], "abtune.nc"),
         (["--output", "./link.txt"], "abtune.nc"),
-        (["--output", "bystander.dat"], "bystander.dat"),
+        (["--output", "bystander.dat", "--format", "table"], "bystander.dat"),
         (["--output", "w.txt", "--weights", "w.txt"], "w.txt"),
         (["--output", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
     ],
@@ -472,7 +473,7 @@ def test_a_report_is_not_called_a_dataset(run: Run, sweep: str) -> None:
     """A name that ends in .nc is refused for a report, whether a file is there or not."""
     Path("damaged.nc").write_bytes(b"")
     for name in ("damaged.nc", "new.nc"):
-        said = refused(run("analyze", sweep, "--output", name))
+        said = refused(run("analyze", sweep, "--output", name, "--format", "table"))
         assert said == f"abtune: cannot write {name}: that is a name for datasets; give another\n"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from abtune.errors import InputError
 from abtune.lazy import Function, load
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ FORMATS = {
 
 
 def format_of(path: Path | None) -> Format:
-    """Return the format that the name of a file chooses, or the default."""
-    suffix = path.suffix.lower() if path else ".txt"
-    return next((form for form in FORMATS.values() if suffix in form.suffixes), FORMATS["table"])
+    """Return the format that the name of a file chooses, or the default where it has no ending."""
+    endings = {suffix: form for form in FORMATS.values() for suffix in form.suffixes}
+    suffix = (path.suffix.lower() if path else "") or ".txt"
+    if suffix not in endings:
+        known = ", ".join(endings)
+        raise InputError(f"cannot write {path}: no format has this ending; give --format, or one of {known}")
+    return endings[suffix]
