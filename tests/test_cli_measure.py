@@ -129,7 +129,7 @@ def test_more_seeds_do_not_hide_where_the_runs_came_from(run: Run, swept: Path) 
     [
         (["abtune.nc", "--out", "later.nc"], "abtune.nc is given twice; each run counts once"),
         (["copy.nc", "--out", "later.nc"], "abtune.nc and copy.nc both have a run of"),
-        (["copy.nc", "--out", "later.nc"], "sweeps have runs of their own if each has its own --rng-seed"),
+        (["copy.nc", "--out", "later.nc"], "give each sweep an --rng-seed of its own"),
         (["--out", "abtune.nc"], "abtune.nc is a dataset to measure; give another --out"),
         (["--out", "absent/x.nc"], "there is no folder absent"),
         (

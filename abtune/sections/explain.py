@@ -272,7 +272,7 @@ def _what_would_change(story: Explanation) -> Iterator[str]:
     yield from _seeds_left_out(sensitivity, row.verdict, paired=story.paired)
     if row.verdict.more_seeds_help and sensitivity.seeds_for_estimate:
         decimals = decimals_of([(row.boost_low, row.boost_high)])
-        seeds = f"{sensitivity.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
+        seeds = f"{sensitivity.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per configuration'}"
         found_by = sensitivity.seeds_for_estimate < MOST_SEEDS
         find = f"about {seeds} find" if found_by else f"fewer than {seeds} do not find"
         yield (

@@ -271,7 +271,7 @@ def _by_source(rows: Sequence[Source], *columns: Column) -> Grid:
     configs, shapes = [source.config for source in rows], [source.shape for source in rows]
     if not any(shapes):  # pooled over them
         return table(_POOLED, configs, *columns)
-    return table(SHAPE, shapes, column("side", configs, kind="word"), *columns)
+    return table(SHAPE, shapes, column("config", configs, kind="word"), *columns)
 
 
 def _search_interval(source: Source) -> str:

@@ -52,7 +52,7 @@ def _boosts(analysis: Analysis) -> Grid:
 
 def _chance(wins: Improvement) -> str:
     if math.isnan(wins.probability):
-        return "No shape has timings on both sides."
+        return "No shape has timings of both configurations."
     bounds = "" if math.isnan(wins.low) else f" ({100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
     return f"{wins.meaning.capitalize()}: {100 * wins.probability:.0f}%{bounds}; 50% is a fair coin."
 
@@ -83,6 +83,7 @@ def _program(time: Weighted) -> Iterator[str]:
     )
     if time.left_out:
         left_out = f"{count(len(time.left_out), 'shape')} of {time.name}"
-        yield f"{left_out} without timings on both sides, left out: {some_of(time.left_out, most=1)}."
+        lacking = "without timings of both configurations, left out"
+        yield f"{left_out} {lacking}: {some_of(time.left_out, most=1)}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."

@@ -138,7 +138,7 @@ def _caveats(parts: Sequence[Together], level: float) -> Iterator[str]:
 
 _NO_VERDICT = (
     "No shape is judged here. Two runs differ by the luck of two searches as well as by configuration. One "
-    "run per side does not show how large that luck is."
+    "run of each does not show how large that luck is."
 )
 _TOGETHER = (
     "Are shapes like these faster? Two answers to this one question, not two confirmations. mean: geometric "
@@ -149,7 +149,7 @@ _TOGETHER = (
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
     "coefficient of variation. spread: standard deviation of the log boosts over shapes. True differences "
-    "and the noise of two runs add up to it. So the noise of a run (root mean square of both sides) is at "
+    "and the noise of two runs add up to it. So the noise of a run (root mean square of both) is at "
     "most spread/sqrt(2). upper limit: one-sided {level}, chi-square."
 )
 _TIPPING = (
@@ -184,7 +184,7 @@ def _parts(result: SingleRun) -> Iterator[Part]:
     yield from _shape_by_shape(result.shapes)
     yield Prose(_TIPPING.format(odds=odds), remark=True)
     names = ", ".join(result.left_out)
-    left_out = [f"Left out, because they have not one run per side: {names}."] if names else []
+    left_out = [f"Left out, because they have not one run per configuration: {names}."] if names else []
     yield Bullets((*result.caveats, *left_out))
 
 

@@ -113,7 +113,7 @@ def test_rows_without_verdicts_are_refused(render: object) -> None:
     """A section whose rows have no reason is named; one that was not asked for is left out."""
     rows = ({"shape": "a", "reading": "faster"},)
     section = Section(name="same_schedule", page=(), result=None, rows=rows, sentence="More.")
-    with pytest.raises(InputError, match="cannot show same_schedule; take --format json"):
+    with pytest.raises(InputError, match="cannot show same-schedule; take --format json"):
         render(analysis_report(typical_analysis(), section))  # type: ignore[operator]
     unasked = Section(name="same_schedule", page=(), result=None, rows=rows, sentence="More.", unasked=True)
     analysis = typical_analysis()

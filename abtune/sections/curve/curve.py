@@ -123,8 +123,8 @@ def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]
         )
     if len(used) > 1 and used.any() and not used.all():
         yield (
-            f"These shapes: {used.sum()} of {len(used)}, those in which two searches per side found a "
-            "candidate that runs."
+            f"These shapes: {used.sum()} of {len(used)}, those in which two searches per configuration found "
+            "a candidate that runs."
         )
 
 

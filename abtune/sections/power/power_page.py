@@ -35,7 +35,7 @@ def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
 
 
 def _unit(plan: SeedPlan) -> str:
-    return "pairs" if plan.goal.paired else "seeds per side"
+    return "pairs" if plan.goal.paired else "seeds per configuration"
 
 
 def _setting(plan: SeedPlan, source: str) -> str:
@@ -99,7 +99,8 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
         device = "" if math.isnan(gpu) else f" and at least {gpu:.0f} s on the GPU"
-        yield f"Cost of one seed of one shape: {plan.cost.core_seconds:.0f} core seconds{device}, both sides."
+        seconds = f"{plan.cost.core_seconds:.0f} core seconds{device}"
+        yield f"Cost of one seed of one shape: {seconds}, both configurations."
 
 
 def _seeds(seeds: int) -> str:

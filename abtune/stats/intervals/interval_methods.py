@@ -37,7 +37,8 @@ METHODS: Mapping[tuple[str, str], Method] = {
     for method in (
         Method(
             name="expanded-percentile",
-            words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
+            words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per "
+            "configuration",
             function=f"{_HOME}.bootstrap:expanded_percentile",
         ),
         Method(
