@@ -23,7 +23,7 @@ from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
-from abtune.text import count, listed, p_value, percent, some_of
+from abtune.text import count, listed, p_value, percent, shell_path, some_of
 
 # With fewer seeds on one side and more than this many times as many on the other, equivalence, counts and
 # intervals err: docs/statistics.md, "Where it falls short".
@@ -150,8 +150,8 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         )
     others = sorted({*labels_of(dataset, "config")} - {settings.baseline, settings.candidate})
     if others and settings.of_candidates == 1:
-        listed = ", ".join(others)
-        yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
+        option = f"--candidate {shell_path(others[0])}"
+        yield f"The dataset also has {', '.join(others)}. {option} compares it with {settings.baseline}."
 
 
 def of_sources(dataset: xr.Dataset) -> Iterator[str]:

@@ -212,9 +212,9 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
         numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(lone, settings)})"
     start = f"{one} and {other} are not shown to differ {where}"
     if only is Verdict.IMPROVED or (only is None and low > 0):
-        start = f"{one} is faster {where}"
+        start = f"{one} is faster than {other} {where}"
     elif only is Verdict.REGRESSED or (only is None and high < 0):
-        start = f"{one} is slower {where}"
+        start = f"{one} is slower than {other} {where}"
     elif only is Verdict.EQUIVALENT or (only is None and slow < low <= high < fast):
         start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
     elif only is Verdict.NOT_SLOWER:

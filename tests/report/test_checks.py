@@ -71,7 +71,7 @@ def test_a_narrow_interval_has_its_digits() -> None:
     latency = 1e-3 * np.exp(np.random.default_rng(0).normal(0, 1e-4, (1, 2, 10)))
     latency[:, 1] *= 1 - 4e-4
     exact = abtune.analyze(abtune.make_dataset(latency, shapes=["s"], configs=["old", "new"]))
-    assert re.search(r"faster on s: \+0\.04\d% \(95% interval \+0\.0[34]\d to", exact.sentence)
+    assert re.search(r"faster than old on s: \+0\.04\d% \(95% interval \+0\.0[34]\d to", exact.sentence)
 
 
 def test_a_boost_without_interval_stands_alone() -> None:
