@@ -12,7 +12,7 @@ from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.lazy import load
 from abtune.stats.across_shapes import Heterogeneity
-from abtune.text import count
+from abtune.text import count, limits, percent_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +161,11 @@ class Comparison(Evidence):
     verdict: Verdict
     reason: str
     caveats: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return the verdict and the boost; the attributes have the rest."""
+        numbers = f"{percent_cell(self.boost, 1)}% ({limits(self.boost_low, self.boost_high, 1)})"
+        return f"<Comparison of {self.shape}: {self.verdict.words}, {numbers}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.stats.across_shapes import at_least
-from abtune.text import bound_percent, limit_cell, percent_cell
+from abtune.text import bound_percent, limit_cell, limits, percent_cell
 
 
 def claimed(analysis: Analysis, name: str, beyond: float = 0.0) -> int:
@@ -325,6 +325,9 @@ def test_an_analysis_shows_itself() -> None:
     analysis = abtune.analyze(dataset)
     assert str(analysis) == analysis.sentence
     assert repr(analysis) == f"<Analysis of 2 shapes, async against mainline: {analysis.sentence}>"
+    row = analysis.comparisons[1]
+    numbers = f"{percent_cell(row.boost, 1)}% ({limits(row.boost_low, row.boost_high, 1)})"
+    assert repr(row) == f"<Comparison of shape1: {row.verdict.words}, {numbers}>"
     assert analysis.report("sentence").strip() == analysis.sentence
     assert analysis.sentence.split(":")[0] in analysis.report("markdown")
     assert "<iframe" in analysis._repr_html_()
