@@ -42,7 +42,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        other = "is not a text in UTF-8; convert it, or give the right file"
+        other = "is not a text in UTF-8; a spreadsheet saves CSV UTF-8, and iconv converts"
         what = next((_NO_TEXT[start] for start in _NO_TEXT if content.startswith(start)), other)
         raise DatasetError(f"{path}: {what}")
     if not text.strip():

@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        (b"shape,time (\xb5s)\nx,1\n", "it is not a text in UTF-8; convert it"),
+        (b"shape,time (\xb5s)\nx,1\n", "it is not a text in UTF-8; a spreadsheet saves CSV UTF-8"),
         (gzip.compress(b"{}", mtime=0), "gunzip -k"),
         (lzma.compress(b"{}"), "unxz -k"),
         (bz2.compress(b"{}"), "bunzip2 -k"),
