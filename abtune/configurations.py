@@ -150,7 +150,7 @@ def find_configuration(name: str) -> Configuration:
         raise unknown_name("configuration", name, [*CONFIGURATIONS, "module:attribute"])
     value = import_attribute(name)
     if not isinstance(value, Configuration):
-        raise InputError(f"{name} is a {type(value).__name__}, not an abtune.configurations.Configuration")
+        raise InputError(f"{name} is of type {type(value).__name__}, not abtune.configurations.Configuration")
     return value
 
 

@@ -424,7 +424,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         (["--candidate", "json:NEW"], "module 'json' has no attribute 'NEW'"),
         (
             ["--candidate", "json:dumps"],
-            "json:dumps is a function, not an abtune.configurations.Configuration",
+            "json:dumps is of type function, not abtune.configurations.Configuration",
         ),
         (
             ["--baseline", "random", "--candidate", "random"],
@@ -537,7 +537,7 @@ def test_an_unusable_tvm_is_one_line(
     ("target", "said"),
     [
         ("cuda", "no usable CUDA device"),
-        ("bogus", "TVM does not understand target 'bogus'"),
+        ("bogus", "string failed: bogus; give cuda or cpu, or a target of TVM"),
         ('{"kind": "bogus"}', "TVM does not understand target"),
         ("{broken", "TVM does not understand target"),
         ("c", "target 'c' is not supported; use cuda or llvm"),

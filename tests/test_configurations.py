@@ -133,7 +133,7 @@ def test_own_configurations_are_found(own: None) -> None:
     [
         ("mainlin", "unknown configuration 'mainlin'; did you mean: mainline"),
         ("zzz", "unknown configuration 'zzz'; there are: mainline, async"),
-        ("own_configs:OTHER", "own_configs:OTHER is a dict, not an abtune.configurations.Configuration"),
+        ("own_configs:OTHER", "own_configs:OTHER is of type dict, not abtune.configurations.Configuration"),
         ("own_configs:ABSENT", "module 'own_configs' has no attribute 'ABSENT'"),
         ("absent_configs:X", "cannot import 'absent_configs:X': No module named 'absent_configs'"),
         ("broken_configs:X", "cannot import 'broken_configs:X': No module named 'absent_module'"),

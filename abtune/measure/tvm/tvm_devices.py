@@ -88,7 +88,8 @@ def _parse_target(spec: str) -> Any:
     try:
         return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
     except Exception as error:
-        raise TargetError(f"TVM does not understand target {spec!r}: {_last_line(error)}") from error
+        said = f"TVM does not understand target {spec!r}: {_last_line(error)}"
+        raise TargetError(f"{said}; give cuda or cpu, or a target of TVM") from error
 
 
 def _last_line(error: Exception) -> str:

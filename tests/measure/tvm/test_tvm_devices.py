@@ -101,7 +101,7 @@ def test_a_gpu_that_does_not_work_is_one_line(room: Any, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("bogus", "TVM does not understand target 'bogus'"),
+        ("bogus", "TVM does not understand target 'bogus': "),
         ("{broken", "TVM does not understand target '{broken'"),
         ('{"kind": "bogus"}', "TVM does not understand target"),
         ('{"kind": "c"}', "target 'c' is not supported; use cuda or llvm"),
