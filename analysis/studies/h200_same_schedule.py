@@ -40,15 +40,19 @@ def described(dataset: xr.Dataset) -> SameSchedule:
     return describe_same_schedule(abtune.analyze(dataset))
 
 
-def shown(same: SameSchedule) -> str:
-    """Say in how many shapes the code gains or loses against the bias of the schedules."""
-    gain, loss = (f"at least {claim.at_least}" if claim.at_least else "none" for claim in same.claims)
-    none_fits = sum(not row.of_baseline.fitting for row in same.shapes)
-    return (
-        f"on schedules that mainline chose, a gain is shown in {gain} of {len(same.shapes)} shapes. "
-        f"On async's own schedules, a loss is shown in {loss}. "
-        f"In {none_fits} shapes no schedule of mainline fits."
+def shown_table(studies: dict[str, xr.Dataset], *results: SameSchedule) -> str:
+    """Return in how many shapes the code gains or loses against the bias of the schedules."""
+    rows = (
+        (
+            f"`{name}`",
+            dataset.sizes["trial"],
+            len(same.shapes),
+            *(f"at least {claim.at_least}" if claim.at_least else "none" for claim in same.claims),
+            sum(not row.of_baseline.fitting for row in same.shapes),
+        )
+        for (name, dataset), same in zip(studies.items(), results, strict=True)
     )
+    return table("dataset|trials a search:|shapes:|gain:|loss:|none fits:", rows)
 
 
 def effect_table(same: SameSchedule) -> str:
@@ -129,8 +133,7 @@ itself: `abtune compare {STUDIES[0]} {LATER}`.
 - {unchanged} of {len(boost.shapes)} boosts are unchanged within {100 * boost.tolerance:.0f} %. The mean
 change is {percent(mean.change)} (95 % interval {100 * mean.low:+.1f} to {percent(mean.high)}). If the
 searches are compared instead, {settled} are settled; intervals are {wider:.0f} times as wide (median).
-- {len(unsettled)} shapes are not settled. They take {min(times):.0f} to {max(times):.0f} us, and so short
-kernels vary more.
+- {len(unsettled)} shapes are not settled: kernels of {min(times):.0f} to {max(times):.0f} us vary more.
 - On mainline's schedules the mean effect is {percent(there.of_baseline.effect)}
 ({percent(main.of_baseline.effect)} on H200), on async's {percent(there.of_candidate.effect)}
 ({percent(main.of_candidate.effect)})."""
@@ -141,15 +144,14 @@ def larger_memory() -> str:
     memory = measured()
     change, kernels = same_tiles(memory)
     return f"""\
-On average nothing: the limit is not what holds async back. Each winner of mainline was built with a pipeline
+On average nothing. Each winner of mainline was built with a pipeline
 in dynamic shared memory (`async-dynamic`), and in static memory that its tiles share (`async-merged`,
 `tirx.merge_static_smem`). All kernels of a shape were timed together, without the largest GEMM.
 `python analysis/studies/large_shared_memory.py table` prints these numbers.
 
 {memory_effects(memory)}
 
-With dynamic memory a pipeline fits nearly every schedule, but the mean effect is no gain. Some 1x1
-convolutions are the exception:
+With dynamic memory a pipeline fits nearly every schedule. Some 1x1 convolutions gain:
 
 {kind_table(memory)}
 
@@ -165,35 +167,38 @@ def report() -> str:
     """Compose the page."""
     studies = {name: abtune.open_dataset(name) for name in STUDIES}
     main, deep = map(described, studies.values())
-    shared = described(abtune.open_dataset(SHARED))
+    shared = abtune.open_dataset(SHARED)
     few, many = (dataset.sizes["trial"] for dataset in studies.values())
     readings = [row.reading for row in main.shapes]
     return page(f"""\
 # What asynchronous copies do to code
 
-Does a boost or a regression of `async` come from its code, or from the luck of its searches? Each winner of
-`async` and of `mainline` was built under both configurations, and both kernels were timed together on an
-H200. Where a schedule has a *pipeline*, `async` copies the next tiles while it computes with these. In the
-terminal: `abtune analyze {STUDIES[0]} --section same-schedule`.
-`python analysis/studies/h200_same_schedule.py` writes this page.
+Does a boost of `async` come from its code, or from the luck of its searches? Each winner of `async` and of
+`mainline` was built under both configurations, and both kernels were timed together on an H200. Where a
+schedule has a *pipeline*, `async` copies the next tiles while it computes. In the terminal:
+`abtune analyze {STUDIES[0]} --section same-schedule`. `python analysis/studies/h200_same_schedule.py` writes
+this page.
 
 ![Each schedule under both configurations](h200-same-schedule.png)
 
 ## What the data say
 
-- **After {few} trials a search** (`{STUDIES[0]}`): {shown(main)}
-- **After {many} trials** (`{STUDIES[1]}`): {shown(deep)}
-- **At equal knowledge** (`{SHARED}`): {shown(shared)} [What follows](h200-share.md#code-or-schedules).
+Shapes in which a gain is shown on schedules that mainline chose, a loss on async's own schedules, and in
+which no schedule of mainline fits:
+
+{shown_table(studies | {SHARED: shared}, main, deep, described(shared))}
+
+[What follows at equal knowledge](h200-share.md#code-or-schedules).
+
 - **No shape is settled by itself.** In {readings.count(Reading.MIXED)} of {len(readings)} shapes the effect
 depends on the schedule; {readings.count(Reading.OPEN)} are not settled.
 - **The effect depends on who chose the schedule.** On mainline's schedules the mean is
 {percent(main.of_baseline.effect)} after {few} trials and {percent(deep.of_baseline.effect)} after {many}; on
-async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. Both are biased: mainline
-chose without a pipeline, async mostly with one. The effect on a schedule that nobody selected lies between.
+async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. Both are biased; the
+effect on a schedule that nobody selected lies between.
 - **Most schedules of mainline have no room for a pipeline:** {unfitting(main)}, and after longer searches
-{unfitting(deep)}. Schedules with the same kernel count once.
-- **Many schedules of async have no pipeline:** {main.of_candidate.same} of {main.of_candidate.schedules}.
-There both configurations build the same kernel.
+{unfitting(deep)}. Many of async have no pipeline: {main.of_candidate.same} of {main.of_candidate.schedules}.
+Schedules with the same kernel count once.
 
 ## Shape by shape
 
@@ -212,9 +217,9 @@ of both, over all schedules. *Depends on the schedule*: gains and losses beyond 
 
 ## What shared memory forbids
 
-A pipeline keeps several versions of each tile. TVM's copies use static shared memory, and CUDA gives
-{LIMITS[0]} KiB. The larger limits are those of dynamic shared memory on an RTX 3080 and on an
-H200. These shares of mainline's winners would have room for a pipeline of 4 or 5 stages:
+TVM's copies use static shared memory, and CUDA gives {LIMITS[0]} KiB. The larger limits are those of dynamic
+shared memory on an RTX 3080 and on an H200. These shares of mainline's winners would have room for a pipeline
+of 4 or 5 stages:
 
 {memory_table(studies)}
 

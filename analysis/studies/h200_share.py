@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from h200_tables import (
     percent,
     published_boosts,
     seed_logs,
-    seed_values,
     short,
     span,
     spread,
@@ -24,7 +22,7 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Verdict
-from abtune.dataset.schema import TrialOrigin, TrialStatus
+from abtune.dataset.schema import TrialStatus
 from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 from abtune.text import listed
 
@@ -89,16 +87,16 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     )
     yield from (
         "",
-        "The design space of async contains mainline's, and both searches of a pair know the same schedules. "
-        "So async can hardly lose. What these data show is how much it gains.",
+        "The design space of async contains mainline's, so async can hardly lose. What these data show is "
+        "how much it gains.",
         "",
         *other_card(shared),
     )
     few = as_few_trials(independent, shared)
     yield from ("", *claims_table([alone], few, [pairs]), "")
     yield (
-        f"*As many trials*: {few[0].comparisons[0].candidate.n} random pairs of each shape, which have as "
-        f"many trials as the independent searches; medians of {DRAWS} draws."
+        f"*As many trials* as the independent searches: {few[0].comparisons[0].candidate.n} random pairs of "
+        f"each shape; medians of {DRAWS} draws."
     )
     yield ""
     counts = Counter(row.verdict for row in pairs.comparisons)
@@ -122,7 +120,6 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
         *published_table(pairs),
         "",
     )
-    yield from ("## What is carried over", "", *exchange_table(shared), "")
 
 
 def code_or_schedules(pairs: abtune.Analysis) -> Iterator[str]:
@@ -205,8 +202,8 @@ def published_table(pairs: abtune.Analysis) -> Iterator[str]:
     yield (
         f"Of the {len(worse)} published regressions, {len(stand)} have an interval below zero at equal "
         f"knowledge, and {len(refuted)} above. {len(outside)} of 29 published boosts lie outside their "
-        "intervals: each is one run on another GPU. Each interval is for its row alone. Boosts of "
-        "independent searches are in [their own table](h200-tvm14009.md#shape-by-shape)."
+        "intervals: each is one run on another GPU. Boosts of independent searches are in "
+        "[their own table](h200-tvm14009.md#shape-by-shape)."
     )
     yield from (
         "",
@@ -227,7 +224,7 @@ def _faster(row: abtune.Comparison) -> bool:
 
 
 def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
-    """Yield how much less pairs vary, what that is worth, and where it is least."""
+    """Yield how much less pairs vary, and what that is worth."""
     wide = spread(independent)
     narrow = spread(shared).sel(shape=wide["shape"])
     of_pairs, alone = root_mean_square(narrow), root_mean_square(wide)
@@ -240,65 +237,14 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
     )
     ratio = (alone / of_pairs) ** 2 * trials[1] / trials[0]
     low, high = (ratio / stats.f.ppf(level, *freedom) for level in (0.975, 0.025))
-    ratios = (narrow / wide).values
-    order = np.argsort(-ratios)
-    least = [short(str(wide["shape"].values[index])) for index in order[:2]]
     yield (
         f"**A trial of a search that shares is worth {ratio:.1f} trials of an independent one (95 % "
         f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
         f"{of_pairs:.3f}, and the difference of two independent searches {alone:.3f} (logarithms, root mean "
         "square over the shapes). Part of the gain comes from longer searches that start from the best of "
-        f"both: the same runs, unpaired, would give {sides:.3f}. Pairs vary less in {np.sum(ratios < 1)} of "
-        f"29 shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
-        f"{ratios[order[1]]:.2f} times the spread of independent searches."
+        f"both: the same runs, unpaired, would give {sides:.3f}. Pairs vary less in "
+        f"{int((narrow < wide).sum())} of 29 shapes."
     )
-    yield ""
-    yield from (why_least(shared.sel(shape=[wide["shape"].values[index]])) for index in order[:2])
-
-
-def why_least(shape: xr.Dataset) -> str:
-    """Return what the pairs of a shape differ by."""
-    label = short(str(shape["shape"].values[0]))
-    rounds = xr.ufuncs.log(shape["latency"].median("repeat"))
-    # Two winners in rounds that vary by nothing but the timing.
-    timing = math.sqrt(2 / rounds.sizes["round"] * float(rounds.var("round", ddof=1).mean()))
-    mainline, other = seed_values(shape).values[0]
-    varies = f"{label} varies by {float(spread(shape)[0]):.3f}, and timing alone by {timing:.3f}"
-    beyond, winners = np.sum(other < np.nanmin(mainline)), np.sum(np.isfinite(other))
-    if beyond > winners / 3:
-        return (
-            f"{varies}: {beyond} of {winners} winners of async are faster than all of mainline's. The "
-            "other searches of async missed these schedules."
-        )
-    pairs = differences(shape).values.ravel()
-    farthest = np.nanargmax(np.abs(pairs - np.nanmedian(pairs)))
-    return (
-        f"{varies}: its kernels take only {np.nanmin(mainline):.1f} us. In one pair the boost is "
-        f"{percent(math.expm1(pairs[farthest]))}; the others vary by "
-        f"{np.nanstd(np.delete(pairs, farthest), ddof=1):.3f}."
-    )
-
-
-def exchange_table(shared: xr.Dataset) -> Iterator[str]:
-    """Yield what became of the schedules that were carried over."""
-    status, origin, latency = (shared[name] for name in ("trial_status", "trial_origin", "trial_latency"))
-    yield "| searches of | trials carried over | of these failed | winners carried over |"
-    yield "| --- | ---: | ---: | ---: |"
-    for config in shared["config"].values.tolist():
-        of_config = {"config": config}
-        carried = (origin.sel(of_config) == TrialOrigin.CARRIED_OVER).values
-        ran = (status.sel(of_config) != TrialStatus.NOT_RUN).values
-        failed = carried & ran & (status.sel(of_config) != TrialStatus.OK).values
-        times = latency.sel(of_config).transpose("shape", "seed", "trial").values
-        done = np.isfinite(times).any(axis=-1)
-        best = np.nanargmin(np.where(done[..., np.newaxis], times, 0.0), axis=-1)
-        order = origin.sel(of_config).transpose("shape", "seed", "trial").values
-        won = np.take_along_axis(order, best[..., np.newaxis], axis=-1)[..., 0][done]
-        yield (
-            f"| {config} | {100 * (carried & ran).sum() / ran.sum():.0f} % "
-            f"| {100 * failed.sum() / max(carried.sum(), 1):.1f} % "
-            f"| {100 * np.mean(won == TrialOrigin.CARRIED_OVER):.0f} % |"
-        )
 
 
 def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[str]:
@@ -335,10 +281,9 @@ def designs() -> Iterator[str]:
     )
     yield from ("", *design_table(studies, cost), "")
     yield (
-        "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost*: "
-        "relative to independent searches. *Latency*: winners compared with winners of independent "
-        "searches. Part of this gain is regression to the mean, because these shapes were chosen for "
-        "their noise."
+        "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost* and "
+        "*latency*: relative to independent searches. Part of the gain in latency is regression to the mean, "
+        "because these shapes were chosen for their noise."
     )
     yield ""
 
@@ -383,9 +328,8 @@ def report() -> str:
         "# Searches that share what they find",
         "",
         "Is `abtune sweep --share` worth it? Yes, if you ask what each configuration makes of the same",
-        "schedules. This *boost at equal knowledge* leaves out luck and effort of a search, which the",
-        "boost of independent searches includes. `python analysis/studies/h200_share.py` writes this page.",
-        "`data/README.md` describes the data.",
+        "schedules. This *boost at equal knowledge* leaves out luck and effort of a search.",
+        "`python analysis/studies/h200_share.py` writes this page.",
         "",
         *published_shapes(independent, shared),
         *designs(),
