@@ -160,21 +160,6 @@ def winners(dataset: xr.Dataset, label: str, engine: str) -> Floats:
     return latencies[np.isfinite(latencies)]
 
 
-def convergence_table(dataset: xr.Dataset, counts: Sequence[int]) -> list[str]:
-    """Median over seeds of the best latency after so many trials."""
-    lines = [
-        "| shape | engine | " + " | ".join(f"{count} trials" for count in counts) + " |",
-        "| --- | --- |" + " ---: |" * len(counts),
-    ]
-    best = dataset["trial_latency"].copy(data=np.minimum.accumulate(dataset["trial_latency"].values, axis=-1))
-    for label in dataset["shape"].values:
-        for engine in ENGINES:
-            curve = 1e6 * best.sel(shape=label, config=engine).median("seed")
-            values = " | ".join(f"{float(curve[count - 1]):.0f} us" for count in counts)
-            lines.append(f"| `{label}` | {engine} | {values} |")
-    return lines
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """The candidates of one iteration: how slow they are on average, and how engines differ in that.
@@ -268,7 +253,6 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     size = budget.trials_per_iteration
     compared = steps(dataset, size)
     strategy = ms.search_strategy.create("evolutionary")
-    counts = sorted({*range(32, min(budget.trials, 128) + 1, 32), *range(size, budget.trials + 1, size)})
     parts = [
         "# The same search as tune_tir",
         "",
@@ -287,11 +271,10 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         ),
         "",
         *wrapped(
-            "Nothing is built or run. The latency of a candidate is a fixed function of its scheduled "
-            "module: the exponential of a fixed combination of the features that the cost model learns from. "
-            f"Noise of {100 * NOISE:g} % follows from the structural hash. So only the searches are random. "
-            "A third engine, `random`, samples the design space (replay-trace): the same comparison has to "
-            "find a difference there."
+            "Nothing is built or run. The latency of a candidate is a fixed function of the features that "
+            f"the cost model learns from, with noise of {100 * NOISE:g} % from the structural hash. So only "
+            "the searches are random. A third engine, `random`, samples the design space (replay-trace): the "
+            "same comparison has to find a difference there."
         ),
         "",
         "## What it says",
@@ -300,18 +283,13 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## Winners",
         "",
-        "abtune against tune_tir, judged as two sides of a sweep. A boost above zero says that abtune's",
-        "winners are faster; noise is the standard deviation of the log latency over seeds, both sides.",
+        "abtune against tune_tir, judged as two sides of a sweep. Above zero, abtune's winners are faster.",
         "",
         *winner_table(dataset, ("tune_tir", "abtune")),
         "",
         "tune_tir against random sampling:",
         "",
         *winner_table(dataset, ("random", "tune_tir")),
-        "",
-        "Median over seeds of the best latency so far:",
-        "",
-        *convergence_table(dataset, counts),
         "",
         "## All candidates",
         "",
@@ -351,9 +329,8 @@ def conclusion(dataset: xr.Dataset, compared: Sequence[Step]) -> list[str]:
     unlike = abtune.analyze(dataset, baseline="random", candidate="tune_tir").comparisons
     for row, other in zip(alike, unlike, strict=True):
         lines += wrapped(
-            f"- Winners of `{row.shape}`: {shown(row)} between the engines. The interval leaves room for "
-            f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %. {row.reason.rstrip('.')}. Between "
-            f"tune_tir and random sampling {shown(other)}, of {100 * other.boost:+.0f} %."
+            f"- Winners of `{row.shape}`: {shown(row)} between the engines. {row.reason.rstrip('.')}. "
+            f"Between tune_tir and random sampling {shown(other)}, of {100 * other.boost:+.0f} %."
         )
     smallest = min(step.p for step in compared)
     lines += wrapped(
