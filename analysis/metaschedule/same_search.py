@@ -272,9 +272,9 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         *wrapped(
             "Nothing is built or run. The latency of a candidate is a fixed function of the features that "
-            f"the cost model learns from, with noise of {100 * NOISE:g} % from the structural hash. So only "
-            "the searches are random. A third engine, `random`, samples the design space (replay-trace): the "
-            "same comparison has to find a difference there."
+            f"the cost model learns from. Noise of {100 * NOISE:g} % follows from the structural hash. So "
+            "only the searches are random. A third engine, `random`, samples the design space "
+            "(replay-trace): the same comparison has to find a difference there."
         ),
         "",
         "## What it says",

@@ -183,8 +183,8 @@ this page.
 
 ## What the data say
 
-Shapes in which a gain is shown on schedules that mainline chose, a loss on async's own schedules, and in
-which no schedule of mainline fits:
+The table counts shapes. *Gain*: shown on schedules that mainline chose. *Loss*: shown on async's own
+schedules. *None fits*: no schedule of mainline does.
 
 {shown_table(studies | {SHARED: shared}, main, deep, described(shared))}
 
