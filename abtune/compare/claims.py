@@ -21,7 +21,7 @@ from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import shared_covariance
+from abtune.stats.variance import shared_so_far
 from abtune.text import (
     bound_percent,
     count,
@@ -106,16 +106,24 @@ def _of_kind(
     enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
     usable = valid & enough  # others count against claims
     error, of = one_sided.estimate.error, int(np.count_nonzero(which))
-    used = which & usable & (error > 0)
+    used = usable & (error > 0)
     # What the runs of a seed share correlates the tests of two shapes. In units of their errors, the
     # covariance of two differences is the correlation of their t.
-    scale = error[used][:, np.newaxis]
-    standard = TwoSample.without_floor(samples.first[used] / scale, samples.second[used] / scale)
-    correlation = min(shared_covariance(standard).variance, 1.0)
+    scale = np.where(used, error, 1.0)[:, np.newaxis]
+    standard = TwoSample.without_floor(samples.first / scale, samples.second / scale)
+
+    def correlation(p: Floats) -> Floats:
+        """Return that of the k shapes with the largest p, or of all if it is more."""
+        # Where some shapes share more than others, the mean over all is too low for those.
+        rows = np.flatnonzero(which)[np.argsort(-np.nan_to_num(p[which], nan=1.0), kind="stable")]
+        known = used[rows]
+        so_far = np.concatenate([[0.0], shared_so_far(standard.rows(rows[known]))])
+        return np.clip(np.maximum(so_far, so_far[-1]), 0.0, 1.0)[np.cumsum(known)]
 
     def claim(name: str, beyond: float, tests: OneSided) -> Claim:
         p = np.where(valid, tests.p_above(math.log1p(-beyond)), np.nan)
-        shown = at_least(np.where(enough, p, np.nan)[which], correlation=correlation, alpha=settings.alpha)
+        counted = np.where(enough, p, np.nan)
+        shown = at_least(counted[which], correlation=correlation(counted), alpha=settings.alpha)
         # That all are shown takes no correction, whatever they share (Berger 1982).
         if (p[which] <= settings.alpha).all():
             shown = of

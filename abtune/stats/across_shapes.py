@@ -17,13 +17,13 @@ from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import t_quantile
 
 
-def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
+def at_least(p: Floats, *, correlation: Floats | float, alpha: float) -> int:
     """Return a lower bound of the number of shapes whose null hypothesis is false.
 
-    ``p`` are one-sided p-values, each by itself; ``correlation`` is of the tests of two shapes. Fisher's test
-    combines the k largest p-values. The bound is the number of shapes minus the largest k that it does not
-    reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation accounts for the correlation
-    (1975, DOI 10.2307/2529826).
+    ``p`` are one-sided p-values, each by itself. Fisher's test combines the k largest; ``correlation`` is of
+    two of them, one number or one for each k. The bound is the number of shapes minus the largest k that the
+    test does not reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation accounts for
+    the correlation (1975, DOI 10.2307/2529826).
     """
     # A shape without a test counts as a true null hypothesis, so it can only lower the bound.
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))

@@ -208,20 +208,27 @@ def _freedom(known: Booleans, spread: Floats) -> float:
 
 def shared_covariance(samples: TwoSample) -> ClusteredVariance:
     """Return the mean covariance of the boosts of two shapes; zero where negative or unknown."""
-    shapes = len(samples)
-    if shapes < 2:
-        return ClusteredVariance(variance=0.0, freedom=1.0)
-    single, joint, freedom = 0.0, 0.0, math.inf
-    for side in (samples.first, samples.second):
-        own, of_mean = moments(side), clustered_variance(side, np.full(shapes, 1 / shapes))
-        single += float(np.mean(own.of_mean))
-        joint += of_mean.variance
-        freedom = min(freedom, of_mean.freedom)
-    # The mean over m shapes has the variance (single + (m - 1) covariance)/m.
-    covariance = (shapes * joint - single) / (shapes - 1)
+    covariance = float(shared_so_far(samples)[-1]) if len(samples) > 1 else 0.0
     if not covariance > 0:
         return ClusteredVariance(variance=0.0, freedom=1.0)
+    even = np.full(len(samples), 1 / len(samples))
+    sides = samples.first, samples.second
+    freedom = min(clustered_variance(side, even).freedom for side in sides)
     return ClusteredVariance(variance=covariance, freedom=freedom)
+
+
+def shared_so_far(samples: TwoSample) -> Floats:
+    """Return the mean covariance of the boosts of two of the first k shapes, for each k; zero for one."""
+    joint, single = np.zeros(len(samples)), np.zeros(len(samples))
+    for side in (samples.first, samples.second):
+        own = moments(side)
+        # As in clustered_variance: the squares of one shape sum to the variance of its mean.
+        scale = np.sqrt(np.maximum(own.n * (own.n - 1), 1))[:, np.newaxis]
+        contribution = np.where(np.isnan(side), 0.0, side - own.mean[:, np.newaxis]) / scale
+        joint += (np.cumsum(contribution, axis=0) ** 2).sum(axis=1)
+        single += np.cumsum(own.of_mean)
+    k = np.arange(1, len(samples) + 1)
+    return (joint - single) / np.maximum(k * (k - 1), 1)
 
 
 def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance]:

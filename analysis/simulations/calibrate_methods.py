@@ -13,7 +13,7 @@ from pathlib import Path
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
-from noise_kinds import ALIKE, Noise
+from noise_kinds import ALIKE, Noise, bimodal, lognormal, skewed
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import (
     at_least_table,
@@ -23,6 +23,7 @@ from simulated_claims import (
     not_slower_table,
     pair_claims_table,
     same_schedule_table,
+    some_share_table,
     unequal_table,
 )
 from simulated_drift import drift_table
@@ -48,12 +49,14 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table
-from simulated_skew import modes_table, pair_skew_table, skew_direction_table, skew_table
+from simulated_skew import failing, modes_table, pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import shapes_covered
 from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
 
+from abtune.stats.across_shapes import noise_bound
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.moderated import tipping_point
 from abtune.stats.two_sample import TwoSample
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -131,6 +134,28 @@ def all_shapes_table(replications: int) -> str:
     return table(["true boosts, spread", "t", "t, for these shapes"], rows)
 
 
+def noise_limit_table(replications: int) -> str:
+    """Lay out how often the limit of the search noise is too low, and runs differ by the tipping point."""
+    kinds = {
+        "normal 10 %": lognormal(0.1),
+        "exponential": skewed(1, 0.1),
+        "one in five is 10 % slower": bimodal,
+        "one in 15 is 30 % slower": failing(1 / 15),
+    }
+    sizes, rows = (5, 12, 29), []
+    for name, noise in kinds.items():
+        rng = np.random.default_rng(52)
+        true, row = float(noise(rng, (1_000_000,)).std()), [name]
+        for shapes in sizes:
+            tables = noise(rng, (replications, shapes)) - noise(rng, (replications, shapes))
+            low = [noise_bound(ratios, level=LEVEL)[2] < true for ratios in tables]
+            row.append(f"{100 * np.mean(low):.1f}")
+        ratios = noise(rng, (1_000_000,)) - noise(rng, (1_000_000,))
+        row.append(f"{100 * np.mean(tipping_point(ratios, level=LEVEL) > true):.1f}")
+        rows.append(row)
+    return table(["noise", *(f"{shapes} shapes" for shapes in sizes), "tips"], rows)
+
+
 def main() -> None:
     """Make every table and write them between their marks in the documents."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -148,6 +173,7 @@ def main() -> None:
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
+            "some share": (some_share_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
             "same schedules": (same_schedule_table, [analyses // 4]),
             "drift": (drift_table, [analyses // 4]),
@@ -173,6 +199,7 @@ def main() -> None:
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),
+            "noise limit": (noise_limit_table, [replications]),
             "coverage pairs": (pair_coverage_table, [replications]),
             "pairs": (pairs_table, [2 * replications]),
             "pair reports": (pair_reports_table, [analyses]),

@@ -89,6 +89,31 @@ def _counts_some(logs: Array) -> bool:
     return any(_claimed(analysis, name, 0.0) for name in ("faster", "slower"))
 
 
+def some_share_table(reports: int) -> str:
+    """Lay out how often counts err if sessions make half of the noise of some shapes, and the others gain."""
+    rows = []
+    for some in (5, 10, 15):
+        row = [f"{some} of {SHAPES}"]
+        for n in (5, 10, 20):
+            rng, wrong = np.random.default_rng([51, some, n]), np.zeros(2)
+            for _ in range(reports):
+                logs = rng.normal(0, 0.07, (SHAPES, 2, n))
+                logs[:some] += rng.normal(0, 0.07, (2, n))
+                logs[some:, 1] -= np.log(1.5)
+                for index, count in enumerate((_one_for_all, at_least)):
+                    with mock.patch.object(claims, "at_least", count):
+                        counted = _claimed(_analysis(logs, "independent"), "faster", 0.0)
+                    wrong[index] += counted > SHAPES - some
+            row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
+        rows.append(row)
+    return table(["share", *(f"{n}+{n}" for n in (5, 10, 20))], rows)
+
+
+def _one_for_all(p: Array, *, correlation: Array, alpha: float) -> int:
+    """Return the count with the correlation of two of all shapes, whichever count."""
+    return at_least(p, correlation=float(correlation[-1]), alpha=alpha)
+
+
 # How often a schedule loses, and how much; the others gain so that the mean is zero.
 LOSSES = {"half lose 10 %": (0.5, 0.1), "1 in 5 loses 15 %": (0.2, 0.16), "1 in 10 loses 16 %": (0.1, 0.18)}
 

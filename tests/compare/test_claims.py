@@ -73,6 +73,21 @@ def test_many_small_boosts_are_counted_together() -> None:
     assert counts in analysis.sentence
 
 
+@pytest.mark.parametrize("design", ["independent", "shared"])
+def test_shapes_that_share_their_noise_count_once_where_others_share_none(design: str) -> None:
+    """Ten shapes have the same runs, and so one p above 0.05. None of them is shown to be faster."""
+    rng = np.random.default_rng(4)
+    logs = rng.normal(0, 0.05, (29, 2, 10))
+    shared = rng.normal(0, 0.05, (2, 10))
+    shared -= shared.mean(axis=1, keepdims=True) + np.array([[0.0], [0.03]])
+    logs[:10], logs[10:, 1] = shared, logs[10:, 1] - 0.5
+    labels = [f"s{index}" for index in range(29)]
+    dataset = abtune.make_dataset(np.exp(logs - 8), shapes=labels, configs=["a", "b"], design=design)
+    analysis = abtune.analyze(dataset)
+    assert 0.05 < analysis.comparisons[0].p / 2 < 0.12
+    assert claimed(analysis, "faster") == 19
+
+
 def test_where_all_are_faster_none_is_without_a_name() -> None:
     """Seeds too few for the correction give no verdict, though each shape is known to be faster."""
     analysis = abtune.analyze(make_sweep(np.full(12, 0.3), n=4, noise=0.02, seed=3))
