@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from scipy import special
 
 from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, OfKind, Overall, Weighted, Without
 from abtune.compare.settings import Settings, Weights
@@ -157,11 +158,13 @@ def _improvement(baseline: Samples, candidate: Samples, used: Booleans, level: f
         clustered_variance(side, weight, floor) for side, floor in zip((wins, losses), least, strict=True)
     ]
     # Sides that nowhere overlap in the sample give no information about how rarely they do.
-    half = half_width(sides, level) if 0 < estimate < 1 else math.nan
+    known = 0 < estimate < 1
+    # Near zero and one, an estimate and its error depend on each other; those of log odds hardly do.
+    half = half_width(sides, level) / (estimate * (1 - estimate)) if known else math.nan
     return Improvement(
         probability=estimate,
-        low=float(np.clip(estimate - half, 0, 1)),
-        high=float(np.clip(estimate + half, 0, 1)),
+        low=float(special.expit(special.logit(estimate) - half)),
+        high=float(special.expit(special.logit(estimate) + half)),
         shapes=int(np.count_nonzero(used)),
         meaning=WINS_OF_PAIRS if samples.paired else WINS,
     )

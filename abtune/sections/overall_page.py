@@ -59,12 +59,12 @@ def _chance(wins: Improvement) -> str:
 
 def _spread(overall: Overall, alpha: float) -> Iterator[str]:
     """Yield how the shapes differ, and what the interval of all takes for granted if their kinds are few."""
-    welch = overall.heterogeneity
-    if not math.isnan(welch.q):
-        tau, share = (percent_cell(value, 0, signed=False) for value in (welch.between, welch.share))
-        differ = "differ" if welch.p <= alpha else "are not shown to differ"
+    spread = overall.heterogeneity
+    if not math.isnan(spread.q):
+        tau, share = (percent_cell(value, 0, signed=False) for value in (spread.between, spread.share))
+        differ = "differ" if spread.p <= alpha else "are not shown to differ"
         yield (
-            f"The boosts of the shapes {differ}: Q {welch.q:.1f}, p {p_value(welch.p)} (Welch's F). True "
+            f"The boosts of the shapes {differ}: p {p_value(spread.p)} (Brown and Forsythe's F). True "
             f"boosts spread by about {tau}% (tau). True differences make {share}% of the variance of the "
             "estimates (I2)."
         )
