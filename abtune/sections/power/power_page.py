@@ -94,7 +94,8 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     points = "five" if plan.goal.paired else "three"
     yield (
         f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. The plan is for both tests "
-        f"that a verdict requires. Its power is right to about {points} percentage points."
+        f"that a verdict requires. If noise is normal and in each shape as large as stated, its power is "
+        f"right to about {points} percentage points. Shapes with more noise have less power."
     )
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
