@@ -31,11 +31,12 @@ from abtune.stats.variance import (
     t_quantile,
     welch_freedom,
 )
-from abtune.text import count
+from abtune.text import count, percent
 
 THESE = "geometric mean of these shapes"
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
+_UNSEEN = 0.1  # a smaller chance is not worth a line in the report
 FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
 LIKE_THESE = "expected for others of this kind"
 OF_THESE_KINDS = LIKE_THESE.replace("this kind", "these kinds")
@@ -81,7 +82,9 @@ def overall(
             for kind, chosen in _kinds(workloads, matched).items()
         ),
     )
-    return summary, tuple(_caveats(matched, replicated, paired=settings.paired))
+    others = [kind.shapes_like_these for kind in summary.by_kind] or [summary.shapes_like_these]
+    rare = tuple(_about_rare_shapes(min(line.shapes for line in others)))
+    return summary, (*_caveats(matched, replicated, paired=settings.paired), *rare)
 
 
 def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Booleans]:
@@ -108,6 +111,16 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
         yield "One shape says nothing about other shapes."
     elif not matched.any():
         yield "No shape has timings of both configurations, so there is no overall boost."
+
+
+def _about_rare_shapes(fewest: int) -> Iterator[str]:
+    """Yield whether so few shapes may show none of those that gain far more."""
+    unseen = 0.8**fewest
+    if fewest > 1 and unseen >= _UNSEEN:
+        yield (
+            f"If 1 shape in 5 gains far more than others, the chance is {percent(unseen)} that {fewest} "
+            "shapes show none. The boosts to expect of other shapes cannot allow for it."
+        )
 
 
 def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:

@@ -197,6 +197,14 @@ def test_a_chance_near_one_is_rarely_too_high() -> None:
     assert too_high / reports <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / reports)
 
 
+@pytest.mark.parametrize(("shapes", "chance"), [(1, None), (3, "51%"), (10, "11%"), (11, None)])
+def test_few_shapes_may_show_none_that_gains_far_more(shapes: int, chance: str | None) -> None:
+    """The report says so where the chance is at least 10 %."""
+    said = [note for note in abtune.analyze(make_sweep([0.0] * shapes)).caveats if "1 shape in 5" in note]
+    expected = f"the chance is {chance} that {shapes} shapes show none"
+    assert [expected in note for note in said] == ([True] if chance else [])
+
+
 def test_sides_that_never_overlap_have_no_interval_of_the_chance() -> None:
     """Ten wins of ten do not say how rarely the candidate would lose."""
     improvement = overall(make_sweep([0.5, 0.5], n=5, noise=1e-6)).improvement
