@@ -184,6 +184,7 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
 
 def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
     """Yield the main report if it is wanted, and the sections."""
+    from abtune.report.page import folded
     from abtune.report.summary import analysis_section
 
     if wanted.main:
@@ -193,8 +194,9 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
             yield kind.section(analysis, wanted.values)
             continue
         with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-            section = dataclasses.replace(kind.section(analysis, wanted.values), unasked=True)
-            yield dataclasses.replace(section, page=()) if view.filtered(analysis) else section
+            section = kind.section(analysis, wanted.values)
+            page = () if view.filtered(analysis) else folded(section.page)
+            yield dataclasses.replace(section, page=page, unasked=True)
 
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:

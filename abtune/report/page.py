@@ -214,6 +214,11 @@ def shape_by_shape(parts: Iterable[Part], shapes: int) -> tuple[Part, ...]:
     )
 
 
+def folded(page: Page) -> tuple[Part, ...]:
+    """Return a page whose parts behind a line are not shown from the start."""
+    return tuple(replace(part, unfolded=False) if isinstance(part, Folded) else part for part in page)
+
+
 def spans(labels: Sequence[str]) -> Iterator[list[int]]:
     """Yield the rows that share a label: equal labels directly below each other."""
     for _, rows in itertools.groupby(range(len(labels)), lambda row: labels[row]):

@@ -456,6 +456,18 @@ def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str
 
 
 @pytest.mark.usefixtures("plain_environment")
+def test_a_report_of_many_shapes_points_to_the_table_of_each(run: Run) -> None:
+    """The report shows what holds of all shapes; who asks for the section sees each shape."""
+    report, section = (
+        run("analyze", "h200-tvm14009", *asked).out for asked in ((), ("--section", "same-schedule"))
+    )
+    pointer, table = "\nShape by shape: see --section same-schedule.\n", "best known %"
+    assert (pointer in report, table in report) == (True, False)
+    assert (pointer in section, table in section) == (False, True)
+    assert table in run("analyze", "h200-tvm14009", "--format", "html").out  # behind a line
+
+
+@pytest.mark.usefixtures("plain_environment")
 def test_csv_has_one_table(run: Run, transferred: str) -> None:
     """Unasked, CSV has the comparisons only."""
     report = run("analyze", transferred, "--format", "csv")

@@ -15,11 +15,13 @@ from abtune.report.columns import shape_interval
 from abtune.report.figures.forest import draw_row, draw_sides, name_sides
 from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
 from abtune.report.page import (
+    FEW_SHAPES,
     SHAPE,
     Bullets,
     Cell,
     Column,
     Drawn,
+    Folded,
     Grid,
     Heading,
     Part,
@@ -112,7 +114,16 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
         f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence.",
         remark=True,
     )
-    yield Heading("shape by shape", minor=True)
+    if len(same.shapes) > FEW_SHAPES:
+        option, parts = "--section same-schedule", tuple(_shape_by_shape(same))
+        yield Folded(summary="Shape by shape", option=option, unfolded=True, parts=parts)
+    else:
+        yield Heading("shape by shape", minor=True)
+        yield from _shape_by_shape(same)
+    yield Bullets(same.caveats)
+
+
+def _shape_by_shape(same: SameSchedule) -> Iterator[Part]:
     readings = Counter(row.reading for row in same.shapes)
     yield Tally(
         cells=tuple(
@@ -123,7 +134,6 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
     )
     yield _shapes(same)
     yield Prose(_explain(same), remark=True)
-    yield Bullets(same.caveats)
 
 
 def _directions(same: SameSchedule) -> Grid:
