@@ -82,8 +82,8 @@ def overall(
             for kind, chosen in _kinds(workloads, matched).items()
         ),
     )
-    others = [kind.shapes_like_these for kind in summary.by_kind] or [summary.shapes_like_these]
-    rare = tuple(_about_rare_shapes(min(line.shapes for line in others)))
+    others = [kind.shapes_like_these for kind in summary.few_kinds] or [summary.shapes_like_these]
+    rare = _about_rare_shapes(min(line.shapes for line in others))
     return summary, (*_caveats(matched, replicated, paired=settings.paired), *rare)
 
 

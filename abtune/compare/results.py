@@ -236,6 +236,9 @@ class OfKind:
         return self.workload or "unnamed shapes"
 
 
+_ENOUGH_KINDS = 6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overall:
     """The boost over all shapes that both configurations have, for two different questions."""
@@ -251,6 +254,11 @@ class Overall:
     weighted: Weighted | None  # the time of a program, if weights were given
     # The same as `shapes_like_these` for each kind with three shapes or more; empty if there is one kind.
     by_kind: tuple[OfKind, ...] = ()
+
+    @property
+    def few_kinds(self) -> tuple[OfKind, ...]:
+        """The kinds, if the spread over shapes does not show most of the spread over kinds; else none."""
+        return self.by_kind if len(self.by_kind) < _ENOUGH_KINDS else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict, Weighted
+from abtune.compare.results import (
+    Aggregate,
+    Analysis,
+    Comparison,
+    Overall,
+    Verdict,
+    Weighted,
+)
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (
@@ -21,8 +28,6 @@ from abtune.text import (
 )
 
 OVERALL = "overall"
-# With this many kinds, the spread over shapes shows most of the spread over kinds.
-ENOUGH_KINDS = 6
 _EMPTY = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
 
 
@@ -45,11 +50,11 @@ def overall_interval(line: Aggregate | Weighted) -> Interval:
 
 def overall_lines(overall: Overall) -> dict[str, Aggregate]:
     """Return the boost over these shapes, and those to expect of others, by name."""
-    shapes, kinds = overall.these_shapes.shapes, overall.by_kind
+    shapes, kinds = overall.these_shapes.shapes, overall.few_kinds
     # A lone shape has its own row, with the interval by which it is judged.
     lines = {f"these {count(shapes, 'shape')}": overall.these_shapes} if shapes > 1 else {}
     # Shapes of one kind may have something in common. The interval of a few kinds is then too narrow.
-    if kinds and len(kinds) < ENOUGH_KINDS:
+    if kinds:
         return lines | {f"other {kind.words}": kind.shapes_like_these for kind in kinds}
     if shapes < 2 and math.isnan(overall.shapes_like_these.boost_low):
         return lines  # one shape says nothing about others

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
-from abtune.report.columns import ENOUGH_KINDS, OVERALL, overall_columns, overall_interval
+from abtune.report.columns import OVERALL, overall_columns, overall_interval
 from abtune.report.page import Bullets, Grid, Heading, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.text import count, microseconds, p_value, percent_cell, some_of
@@ -68,7 +68,7 @@ def _spread(overall: Overall, alpha: float) -> Iterator[str]:
             f"boosts spread by about {tau}% (tau). True differences make {share}% of the variance of the "
             "estimates (I2)."
         )
-    if 1 < len(overall.by_kind) < ENOUGH_KINDS:
+    if len(overall.few_kinds) > 1:
         yield (
             f"The shapes are of {len(overall.by_kind)} kinds. If shapes of one kind have something in "
             "common, the interval of shapes like these is too narrow. The lines by kind do not depend on it."

@@ -79,3 +79,13 @@ def test_the_line_that_tells_excel_the_separator_is_skipped(above: str) -> None:
     assert has_times(text)
     (cell,) = read_table(text, {}, "").cells
     assert (cell.shape, cell.config, cell.rounds) == ("x", "a", ((1.5e-6,),))
+
+
+def test_case_counts_in_metrics_and_not_in_outcomes() -> None:
+    """Gb/s is an eighth of GB/s; ok and OK are the same outcome, and no column that tells runs apart."""
+    rows = "x,a,{},1.5\nx,a,{},1.6\n"
+    with pytest.raises(DatasetError, match="column metric says 'Gb/s', but 'GB/s' in line 2"):
+        read_table(f"shape,config,metric,time_us\n{rows.format('GB/s', 'Gb/s')}", {}, "")
+    reading = read_table(f"shape,config,status,time_us\n{rows.format('OK', 'ok')}", {}, "")
+    assert len(reading.cells[0].rounds[0]) == 2
+    assert "columns left out: status" in reading.notes

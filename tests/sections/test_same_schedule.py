@@ -171,14 +171,15 @@ def test_only_evidence_against_the_bias_counts() -> None:
     result = described([loss], [gain])
     assert [claim.at_least for claim in result.claims] == [0, 0]
     gain = "On schedules that mainline chose, the code of async is shown faster in no shape."
-    assert summarise(result) == f"{gain} On its own schedules, it is shown slower in none."
+    assert summarise(result) == f"{gain} On its own schedules, its code is shown slower in no shape."
 
 
 def test_schedules_that_cannot_be_built_are_no_evidence() -> None:
     """The sentence says how many could be built; of none it says nothing more."""
     few = "async can build 2 of 6 schedules that mainline chose."
     gain = f"{few} On these, its code is shown faster in no shape."
-    loss = "On its own schedules, it is shown slower in none."
+    few = "mainline can build 2 of 6 schedules that async chose."
+    loss = f"{few} On these, the code of async is shown slower in no shape."
     none_of_baseline = "async could build no schedule that mainline chose."
     none_of_candidate = "mainline could build no schedule that async chose."
     none, some = [[FIT] * 3, [FAILED, FIT, FIT]], [[FIT] * 3, [0.0, SAME, FIT]]
@@ -192,11 +193,15 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
     losses = [[-effect for effect in row] for row in gains]
     gained = "On schedules that mainline chose, the mean boost of async is +11.8% (95% interval +10 to +14)."
-    none = "There its code is shown faster in no shape. On its own schedules, it is shown slower in none."
-    assert summarise(described(gains, gains)) == f"{gained} {none}"
-    lost = "On its own schedules, the mean boost is -10.6% (95% interval -12 to -9)."
+    none = "On its own schedules, its code is shown slower in no shape."
+    nowhere = "There its code is shown faster in no shape."
+    assert summarise(described(gains, gains)) == f"{gained} {nowhere} {none}"
+    lost = "On its own schedules, its mean boost is -10.6% (95% interval -12 to -9)."
     nothing = "On schedules that mainline chose, the code of async is shown faster in no shape."
-    assert summarise(described(losses, losses)) == f"{nothing} {lost} There it is shown slower in none."
+    assert (
+        summarise(described(losses, losses))
+        == f"{nothing} {lost} There its code is shown slower in no shape."
+    )
 
 
 def test_equal_means_are_no_evidence() -> None:

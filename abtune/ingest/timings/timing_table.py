@@ -216,8 +216,9 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
         for index in (table.unused if counted != "trial" else ())  # parameters of what was tried
     }
-    # Beside several configurations, a column may compare the times of its line.
-    differ = [unused[index] for index in sorted(table.differ) if index in unused and not table.configs]
+    # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
+    may = {index for index in unused if not table.configs and table.fixed.get(index) != _LEAVE_EMPTY}
+    differ = [unused[index] for index in sorted(table.differ & may)]
     repeats = f", and count as {counted}s unless you write that into the shape or configuration"
     alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
     if unused:
@@ -399,7 +400,8 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
     for fixed, remedy in table.fixed.items() if is_timed else ():
         of_shape = values.get("shape", "") if fixed in table.sized else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
-        if row[fixed].casefold() != above.casefold():
+        fold = str.casefold if remedy == _LEAVE_EMPTY else str  # of outcomes; MB is not Mb
+        if fold(row[fixed]) != fold(above):
             says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])

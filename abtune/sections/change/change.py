@@ -31,7 +31,7 @@ from abtune.sections.change.change_statistics import (
     resampled,
     with_each_sign,
 )
-from abtune.sections.change.same_winners import common_runs, keep
+from abtune.sections.change.same_winners import common_runs, keep, timed
 from abtune.stats.estimates import from_log, t_interval
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
@@ -93,7 +93,8 @@ def compare_datasets(
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
 
-    Both datasets may time the same winners, as after ``abtune measure``; one may have more seeds. Then a
+    Both datasets may time the same winners, as after ``abtune measure``; one may have more
+    seeds beside those of the same numbers. Then a
     sample has the changes of the log latencies of one configuration's winners that both time. The change is
     the difference of two such means.
     """
@@ -107,7 +108,11 @@ def compare_datasets(
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
     parts = [dataset.sel(shape=common) for dataset in (a, b)]
     shared, timed_again = common_runs(parts, configs)
+    left_out = [0, 0]
     if same_winners := timed_again is not None:
+        left_out = [
+            timed(side, names) - int(timed_again.sum()) for side, names in zip(parts, configs, strict=True)
+        ]
         parts = [keep(side, names, timed_again) for side, names in zip(parts, configs, strict=True)]
     sides = [
         extract_both(side, *names) if len(names) == 2 else [extract(side, *names)]
@@ -143,6 +148,7 @@ def compare_datasets(
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
         caveats=(
+            *_about_others(left_out),
             *_about_neighbours(sides, changes),
             *_caveats(shared, sides, usable, samples if is_skewed else None, same_winners=same_winners),
         ),
@@ -252,6 +258,13 @@ def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floa
     for name, pair in zip("AB", sides, strict=True):
         vary = what_varies(*pair) if len(pair) == 2 else pair
         yield from of_neighbours([side.value for side in vary], 0, f" in {name}")
+
+
+def _about_others(left_out: Sequence[int]) -> Iterator[str]:
+    """Yield how many timed winners of a dataset the other does not time."""
+    for name, other, runs in zip("AB", "BA", left_out, strict=True):
+        if runs:
+            yield f"{name} % leaves out {count(runs, 'winner')} that {other} does not time."
 
 
 def _caveats(

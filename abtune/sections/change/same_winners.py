@@ -47,6 +47,11 @@ def keep(dataset: xr.Dataset, names: Sequence[str], runs: xr.DataArray) -> xr.Da
     return dataset.assign(latency=dataset["latency"].where(kept))
 
 
+def timed(dataset: xr.Dataset, names: Sequence[str]) -> int:
+    """Return the number of runs of these configurations that have a timing."""
+    return int(dataset["latency"].sel(config=list(names)).notnull().any(("round", "repeat")).sum())
+
+
 def _timed_again(a: xr.Dataset, b: xr.Dataset) -> xr.DataArray | None:
     seeds = [set(dataset["seed"].values.tolist()) for dataset in (a, b)]
     common = sorted(seeds[0] & seeds[1])

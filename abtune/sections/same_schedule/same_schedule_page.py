@@ -66,7 +66,7 @@ def summarise(same: SameSchedule) -> str:
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
-    gain, loss = "shown faster in no shape", "shown slower in none"
+    gain, loss = "shown faster in no shape", "shown slower in no shape"
     if faster.at_least:
         gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
@@ -78,22 +78,31 @@ def summarise(same: SameSchedule) -> str:
         interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, decimals)}"
         return f"{percent_cell(side.effect, 1)}% ({interval})"
 
-    of_baseline, of_its_own = same.of_baseline, "On its own schedules,"
     there, whose = f"On schedules that {same.baseline} chose, the", f" of {same.candidate}"
-    if of_baseline.built < of_baseline.schedules:
-        few = f"{of_baseline.built} of {count(of_baseline.schedules, 'schedule')} that {same.baseline} chose"
-        there, whose = f"{same.candidate} can build {few}. On these, its", ""
+    if few := _few(same.of_baseline, same.candidate):
+        there, whose = f"{few} On these, its", ""
     gained = f"{there} code{whose} is {gain}."
-    if of_baseline.never_built:
+    if same.of_baseline.never_built:
         gained = f"{same.candidate} could build no schedule that {same.baseline} chose."
-    elif 0 < of_baseline.low < of_baseline.high:
-        boost = f"{there} mean boost{whose} is {mean(of_baseline)}."
+    elif 0 < same.of_baseline.low < same.of_baseline.high:
+        boost = f"{there} mean boost{whose} is {mean(same.of_baseline)}."
         gained = f"{boost} There its code is {gain}."
-    if same.of_candidate.low < same.of_candidate.high < 0:
-        return f"{gained} {of_its_own} the mean boost is {mean(same.of_candidate)}. There it is {loss}."
     if same.of_candidate.never_built:
         return f"{gained} {same.baseline} could build no schedule that {same.candidate} chose."
-    return f"{gained} {of_its_own} it is {loss}."
+    few = _few(same.of_candidate, same.baseline)
+    there, whose = (
+        (f"{few} On these, the", f" of {same.candidate}") if few else ("On its own schedules, its", "")
+    )
+    if same.of_candidate.low < same.of_candidate.high < 0:
+        return f"{gained} {there} mean boost{whose} is {mean(same.of_candidate)}. There its code is {loss}."
+    return f"{gained} {there} code{whose} is {loss}."
+
+
+def _few(side: Direction, other: str) -> str:
+    """Say how many schedules of one configuration another can build; empty if all."""
+    if side.built == side.schedules:
+        return ""
+    return f"{other} can build {side.built} of {count(side.schedules, 'schedule')} that {side.origin} chose."
 
 
 def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
