@@ -113,7 +113,7 @@ def _of_kind(
     standard = TwoSample.without_floor(samples.first / scale, samples.second / scale)
 
     def correlation(p: Floats) -> Floats:
-        """Return that of the k shapes with the largest p, or of all if it is more."""
+        """Return the correlation of the k shapes with the largest p; at least that of all shapes."""
         # Where some shapes share more than others, the mean over all is too low for those.
         rows = np.flatnonzero(which)[np.argsort(-np.nan_to_num(p[which], nan=1.0), kind="stable")]
         known = used[rows]

@@ -338,7 +338,7 @@ def test_winners_of_a_dataset_with_more_seeds_are_compared_with_themselves() -> 
     expected = abtune.compare_datasets(fewer, second.isel(seed=slice(5))).shapes[0]
     change = abtune.compare_datasets(fewer, second)
     assert change.shapes[0] == expected
-    assert change.caveats == ("B % leaves out 6 winners that A does not time.",)
+    assert change.caveats == ("B has 6 winners that A does not time. These are left out.",)
     assert abtune.compare_datasets(second, fewer).shapes[0].seeds == (5, 5, 5, 5)
     own = second.isel(seed=slice(1, None))  # now each has a seed that the other lacks
     assert not abtune.compare_datasets(fewer, own).same_winners

@@ -170,16 +170,19 @@ def test_only_evidence_against_the_bias_counts() -> None:
     ]
     result = described([loss], [gain])
     assert [claim.at_least for claim in result.claims] == [0, 0]
-    gain = "On schedules that mainline chose, the code of async is shown faster in no shape."
-    assert summarise(result) == f"{gain} On its own schedules, its code is shown slower in no shape."
+    gain = "On schedules that mainline chose, async's code is shown faster in no shape."
+    assert (
+        summarise(result)
+        == f"{gain} On schedules that async chose, async's code is shown slower in no shape."
+    )
 
 
 def test_schedules_that_cannot_be_built_are_no_evidence() -> None:
     """The sentence says how many could be built; of none it says nothing more."""
     few = "async can build 2 of 6 schedules that mainline chose."
-    gain = f"{few} On these, its code is shown faster in no shape."
+    gain = f"{few} On these, async's code is shown faster in no shape."
     few = "mainline can build 2 of 6 schedules that async chose."
-    loss = f"{few} On these, the code of async is shown slower in no shape."
+    loss = f"{few} On these, async's code is shown slower in no shape."
     none_of_baseline = "async could build no schedule that mainline chose."
     none_of_candidate = "mainline could build no schedule that async chose."
     none, some = [[FIT] * 3, [FAILED, FIT, FIT]], [[FIT] * 3, [0.0, SAME, FIT]]
@@ -192,12 +195,12 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     """The mean is said of a gain on baseline schedules, or of a loss on candidate schedules."""
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
     losses = [[-effect for effect in row] for row in gains]
-    gained = "On schedules that mainline chose, the mean boost of async is +11.8% (95% interval +10 to +14)."
-    none = "On its own schedules, its code is shown slower in no shape."
+    gained = "On schedules that mainline chose, async's mean boost is +11.8% (95% interval +10 to +14)."
+    none = "On schedules that async chose, async's code is shown slower in no shape."
     nowhere = "There its code is shown faster in no shape."
     assert summarise(described(gains, gains)) == f"{gained} {nowhere} {none}"
-    lost = "On its own schedules, its mean boost is -10.6% (95% interval -12 to -9)."
-    nothing = "On schedules that mainline chose, the code of async is shown faster in no shape."
+    lost = "On schedules that async chose, async's mean boost is -10.6% (95% interval -12 to -9)."
+    nothing = "On schedules that mainline chose, async's code is shown faster in no shape."
     assert (
         summarise(described(losses, losses))
         == f"{nothing} {lost} There its code is shown slower in no shape."
@@ -213,7 +216,7 @@ def test_equal_means_are_no_evidence() -> None:
 def test_an_interval_that_excludes_zero_does_not_end_there() -> None:
     """A limit near zero gets more decimals. None reads as zero."""
     said = summarise(described([[0.05, 0.06], [0.02, 0.03], [0.03, 0.04]], [[0.0] * 2] * 3))
-    assert "the mean boost of async is +3.9% (95% interval +0.04 to +7.93)" in said
+    assert "async's mean boost is +3.9% (95% interval +0.04 to +7.93)" in said
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:

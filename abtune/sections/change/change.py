@@ -31,7 +31,7 @@ from abtune.sections.change.change_statistics import (
     resampled,
     with_each_sign,
 )
-from abtune.sections.change.same_winners import common_runs, keep, timed
+from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, t_interval
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
@@ -93,10 +93,9 @@ def compare_datasets(
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
 
-    Both datasets may time the same winners, as after ``abtune measure``; one may have more
-    seeds beside those of the same numbers. Then a
-    sample has the changes of the log latencies of one configuration's winners that both time. The change is
-    the difference of two such means.
+    Both datasets may time the same winners, as after ``abtune measure``. Then a sample has the changes of the
+    log latencies of one configuration's winners. The change is the difference of two such means. A winner has
+    the same seed number in both datasets. Further seeds of one dataset are left out.
     """
     for dataset in (a, b):
         validate(dataset)
@@ -108,15 +107,14 @@ def compare_datasets(
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
     parts = [dataset.sel(shape=common) for dataset in (a, b)]
     shared, timed_again = common_runs(parts, configs)
-    left_out = [0, 0]
-    if same_winners := timed_again is not None:
-        left_out = [
-            timed(side, names) - int(timed_again.sum()) for side, names in zip(parts, configs, strict=True)
-        ]
-        parts = [keep(side, names, timed_again) for side, names in zip(parts, configs, strict=True)]
+    same_winners = timed_again is not None
+    kept = timed_again or parts
+    left_out = [
+        timed(one, names) - timed(two, names) for one, two, names in zip(parts, kept, configs, strict=True)
+    ]
     sides = [
         extract_both(side, *names) if len(names) == 2 else [extract(side, *names)]
-        for side, names in zip(parts, configs, strict=True)
+        for side, names in zip(kept, configs, strict=True)
     ]
     usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
@@ -264,7 +262,7 @@ def _about_others(left_out: Sequence[int]) -> Iterator[str]:
     """Yield how many timed winners of a dataset the other does not time."""
     for name, other, runs in zip("AB", "BA", left_out, strict=True):
         if runs:
-            yield f"{name} % leaves out {count(runs, 'winner')} that {other} does not time."
+            yield f"{name} has {count(runs, 'winner')} that {other} does not time. These are left out."
 
 
 def _caveats(

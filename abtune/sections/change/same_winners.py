@@ -15,12 +15,11 @@ from abtune.errors import InputError
 
 def common_runs(
     parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]
-) -> tuple[int, xr.DataArray | None]:
+) -> tuple[int, list[xr.Dataset] | None]:
     """Return what the chosen configurations have in common; refuse a dataset with itself.
 
     First the number of runs of the second dataset that have the timings or the winner of a run of the first.
-    Then whether both datasets time a winner, by shape, configuration and common seed; None unless the winners
-    are the same in all such runs.
+    Then the datasets with the winners that both time; None unless they are the same in all such runs.
     """
     # By position: a configuration may have another name in the other dataset.
     a, b = (dataset.sel(config=list(names)) for dataset, names in zip(parts, configs, strict=True))
@@ -37,10 +36,12 @@ def common_runs(
     )
     timings, winners = sum(shared[run] for run in telling), chosen.total()
     # A run may share timings and winner; the sum of both would count it twice.
-    return max(timings, winners), _timed_again(a, b) if winners and not timings else None
+    runs = _timed_again(a, b) if winners and not timings else None
+    both = [_keep(*side, runs) for side in zip(parts, configs, strict=True)] if runs is not None else None
+    return max(timings, winners), both
 
 
-def keep(dataset: xr.Dataset, names: Sequence[str], runs: xr.DataArray) -> xr.Dataset:
+def _keep(dataset: xr.Dataset, names: Sequence[str], runs: xr.DataArray) -> xr.Dataset:
     """Return a dataset with the common seeds, without the timings of other runs of these configurations."""
     kept = runs.assign_coords(config=list(names)).reindex(config=dataset["config"], fill_value=True)
     dataset = dataset.sel(seed=runs["seed"])

@@ -78,31 +78,20 @@ def summarise(same: SameSchedule) -> str:
         interval = f"{plain_percent(same.level)} interval {limits(side.low, side.high, decimals)}"
         return f"{percent_cell(side.effect, 1)}% ({interval})"
 
-    there, whose = f"On schedules that {same.baseline} chose, the", f" of {same.candidate}"
-    if few := _few(same.of_baseline, same.candidate):
-        there, whose = f"{few} On these, its", ""
-    gained = f"{there} code{whose} is {gain}."
-    if same.of_baseline.never_built:
-        gained = f"{same.candidate} could build no schedule that {same.baseline} chose."
-    elif 0 < same.of_baseline.low < same.of_baseline.high:
-        boost = f"{there} mean boost{whose} is {mean(same.of_baseline)}."
-        gained = f"{boost} There its code is {gain}."
-    if same.of_candidate.never_built:
-        return f"{gained} {same.baseline} could build no schedule that {same.candidate} chose."
-    few = _few(same.of_candidate, same.baseline)
-    there, whose = (
-        (f"{few} On these, the", f" of {same.candidate}") if few else ("On its own schedules, its", "")
-    )
-    if same.of_candidate.low < same.of_candidate.high < 0:
-        return f"{gained} {there} mean boost{whose} is {mean(same.of_candidate)}. There its code is {loss}."
-    return f"{gained} {there} code{whose} is {loss}."
+    def said(side: Direction, builder: str, shown: str, *, is_evidence: bool) -> str:
+        if side.never_built:
+            return f"{builder} could build no schedule that {side.origin} chose."
+        where = f"On schedules that {side.origin} chose,"
+        if side.built < side.schedules:
+            chosen = f"{count(side.schedules, 'schedule')} that {side.origin} chose"
+            where = f"{builder} can build {side.built} of {chosen}. On these,"
+        if is_evidence:
+            return f"{where} {same.candidate}'s mean boost is {mean(side)}. There its code is {shown}."
+        return f"{where} {same.candidate}'s code is {shown}."
 
-
-def _few(side: Direction, other: str) -> str:
-    """Say how many schedules of one configuration another can build; empty if all."""
-    if side.built == side.schedules:
-        return ""
-    return f"{other} can build {side.built} of {count(side.schedules, 'schedule')} that {side.origin} chose."
+    theirs, own = same.of_baseline, same.of_candidate
+    gained = said(theirs, same.candidate, gain, is_evidence=0 < theirs.low < theirs.high)
+    return f"{gained} {said(own, same.baseline, loss, is_evidence=own.low < own.high < 0)}"
 
 
 def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
