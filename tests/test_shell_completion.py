@@ -33,7 +33,7 @@ def completed(words: str) -> list[str]:
         ("abtune analyze --tol", ["plain,--tolerance"]),
         ("abtune analyze --format j", ["plain,json", "plain,junit"]),
         ("abtune analyze --section report,no", ["plain,report,noise"]),
-        ("abtune analyze h200-d", ["plain,h200-deep"]),
+        ("abtune analyze h200-d", ["plain,h200-deep", "plain,h200-deep-winners"]),
         ("abtune merge a.nc h200-p", ["plain,h200-pilot"]),
         ("abtune analyze mine", ["file,mine"]),
         ("abtune analyze ", ["file,"]),
