@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from abtune.errors import InputError
 from abtune.report.page import Prose
 from abtune.sections.change.change_page import change_section
 from abtune.sections.change.change_results import ChangeVerdict
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 def single(dataset: xr.Dataset, config: str = "mainline") -> xr.Dataset:
@@ -340,20 +343,48 @@ def test_winners_of_a_dataset_with_more_seeds_are_compared_with_themselves() -> 
     assert change.shapes[0] == expected
     assert change.caveats == ("B has 6 winners that A does not time. These are left out.",)
     assert abtune.compare_datasets(second, fewer).shapes[0].seeds == (5, 5, 5, 5)
-    own = second.isel(seed=slice(1, None))  # now each has a seed that the other lacks
-    assert not abtune.compare_datasets(fewer, own).same_winners
 
 
-def test_some_other_winners_make_the_samples_independent() -> None:
-    """One winner that differs, other seeds or a timing that is taken over: the searches are compared."""
+def test_winners_are_told_by_their_searches_not_by_seed_numbers() -> None:
+    """Merging renumbers seeds; equal winners of two searches are told apart by the times they measured."""
+    first, second = again(make_sweep([0.1, 0.2], n=6, m=8, noise=0.2), [[0.01, -0.03]] * 2, noise=0.01)
+    measured = first["latency"].isel(round=0, repeat=0, drop=True)
+    first, second = (
+        side.assign(winner=xr.full_like(side["winner"], "the same trace"), search_latency=measured)
+        for side in (first, second)
+    )
+    shuffled = second.isel(seed=[7, 3, 1, 0, 2, 6, 4, 5])
+    expected = abtune.compare_datasets(first, second)
+    assert expected.same_winners
+    for other in (shuffled.assign_coords(seed=range(20, 28)), shuffled.sortby("seed")):
+        assert abtune.compare_datasets(first, other).shapes == expected.shapes
+
+
+def test_each_dataset_may_have_some_winners_of_its_own() -> None:
+    """Few are left out and counted. If most differ, or a timing is taken over, the searches are compared."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.0, 0.0]], noise=0.01)
     other, copied = second.copy(deep=True), second.copy(deep=True)
     other["winner"][0, 1, 3] = "another trace"
+    change = abtune.compare_datasets(first, other)
+    assert (change.same_winners, change.shapes[0].seeds) == (True, (10, 9, 10, 9))
+    assert change.caveats == tuple(
+        f"{one} has 1 winner that {two} does not time. These are left out." for one, two in ("AB", "BA")
+    )
+    other["winner"][0, 0] = [f"another trace {seed}" for seed in range(10)]
     copied["latency"][0, 1, 3] = first["latency"][0, 1, 3]
-    for changed in (other, copied, second.assign_coords(seed=second["seed"] + 1)):
+    for changed in (other, copied):
         change = abtune.compare_datasets(first, changed)
         assert not change.same_winners
         assert "have the timings or the winner of a run of A" in change.caveats[0]
+
+
+def test_winners_of_two_merged_sweeps_are_compared_with_themselves() -> None:
+    """Of three sweeps that abtune measure merged, the third got other seed numbers; none of it was paired."""
+    sweep, later = (abtune.open_dataset(DATA / f"h100-deep-{name}.nc") for name in ("more", "winners"))
+    change = abtune.compare_datasets(sweep, later)
+    assert change.same_winners
+    assert {row.seeds for row in change.shapes} == {(2, 2, 2, 2)}
+    assert change.caveats[0] == "B has 240 winners that A does not time. These are left out."
 
 
 def test_the_winners_of_h200_are_as_good_on_h100() -> None:

@@ -94,8 +94,8 @@ def compare_datasets(
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
 
     Both datasets may time the same winners, as after ``abtune measure``. Then a sample has the changes of the
-    log latencies of one configuration's winners. The change is the difference of two such means. A winner has
-    the same seed number in both datasets. Further seeds of one dataset are left out.
+    log latencies of one configuration's winners. The change is the difference of two such means. A winner is
+    told by its schedule and the time that its search measured. Other winners are left out.
     """
     for dataset in (a, b):
         validate(dataset)

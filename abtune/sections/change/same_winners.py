@@ -19,7 +19,7 @@ def common_runs(
     """Return what the chosen configurations have in common; refuse a dataset with itself.
 
     First the number of runs of the second dataset that have the timings or the winner of a run of the first.
-    Then the datasets with the winners that both time; None unless they are the same in all such runs.
+    Then the datasets with the winners that both time; None if these are few.
     """
     # By position: a configuration may have another name in the other dataset.
     a, b = (dataset.sel(config=list(names)) for dataset, names in zip(parts, configs, strict=True))
@@ -36,33 +36,40 @@ def common_runs(
     )
     timings, winners = sum(shared[run] for run in telling), chosen.total()
     # A run may share timings and winner; the sum of both would count it twice.
-    runs = _timed_again(a, b) if winners and not timings else None
-    both = [_keep(*side, runs) for side in zip(parts, configs, strict=True)] if runs is not None else None
-    return max(timings, winners), both
-
-
-def _keep(dataset: xr.Dataset, names: Sequence[str], runs: xr.DataArray) -> xr.Dataset:
-    """Return a dataset with the common seeds, without the timings of other runs of these configurations."""
-    kept = runs.assign_coords(config=list(names)).reindex(config=dataset["config"], fill_value=True)
-    dataset = dataset.sel(seed=runs["seed"])
-    return dataset.assign(latency=dataset["latency"].where(kept))
+    return max(timings, winners), _timed_again(a, b) if winners and not timings else None
 
 
 def timed(dataset: xr.Dataset, names: Sequence[str]) -> int:
     """Return the number of runs of these configurations that have a timing."""
-    return int(dataset["latency"].sel(config=list(names)).notnull().any(("round", "repeat")).sum())
+    return int(_is_timed(dataset.sel(config=list(names))).sum())
 
 
-def _timed_again(a: xr.Dataset, b: xr.Dataset) -> xr.DataArray | None:
-    seeds = [set(dataset["seed"].values.tolist()) for dataset in (a, b)]
-    common = sorted(seeds[0] & seeds[1])
-    if len(common) < min(map(len, seeds)):
-        return None  # each has searches of its own
-    a, b = (dataset.sel(seed=common).drop_vars("config") for dataset in (a, b))
-    one, two = (dataset["latency"].notnull().any(("round", "repeat")) for dataset in (a, b))
-    both = one & two
-    same = (a["winner"] == b["winner"]) & (a["winner"] != "")
-    return both if both.any() and same.where(both, other=True).all() else None
+def _timed_again(a: xr.Dataset, b: xr.Dataset) -> list[xr.Dataset] | None:
+    """Return the winners that both time, with the seeds of a; None if most of each dataset are its own."""
+    one, two = _searches(a), _searches(b)
+    # Merged datasets may have other seed numbers, so a search is told by what it found.
+    seed = np.full(a["run_status"].shape, -1)
+    for search in one.keys() & two.keys():
+        seed[one[search]] = two[search][-1]
+    seed = seed[..., np.newaxis, np.newaxis]
+    moved = np.where(seed < 0, np.nan, np.take_along_axis(b["latency"].values, seed, axis=2))
+    later = a[["run_status"]].assign(latency=(b["latency"].dims, moved)).assign_coords(config=b["config"])
+    later.attrs = b.attrs
+    both = _is_timed(a).values & _is_timed(later).values
+    if 2 * both.sum() < min(_is_timed(a).sum(), _is_timed(b).sum()):
+        return None
+    return [side.assign(latency=side["latency"].where(both[..., None, None])) for side in (a, later)]
+
+
+def _searches(dataset: xr.Dataset) -> dict[tuple[Any, ...], tuple[int, ...]]:
+    """Return the position of each search; its winner and the time that it measured tell it from others."""
+    winners = dataset["winner"].values
+    times = np.nan_to_num(dataset.get("search_latency", xr.zeros_like(dataset["run_status"])).values)
+    return {(*run[:2], winner, times[run]): run for run, winner in np.ndenumerate(winners) if winner}
+
+
+def _is_timed(dataset: xr.Dataset) -> xr.DataArray:
+    return dataset["latency"].notnull().any(("round", "repeat"))
 
 
 def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
