@@ -354,6 +354,8 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["--ci", ""], "'' is not a number"),
         (["--margin", "0"], "0 is not above 0 and below 100; give a percentage, such as 2"),
         (["--margin", "-1"], "-1 is not above 0 and below 100"),
+        (["--margin", "0.02"], "0.02 would be 0.02%; give 2%, or 0.02% if meant"),
+        (["--fail-on", "slower-than:0.05"], "0.05 would be 0.05%; give 5%, or 0.05% if meant"),
         (["--rng-seed", "-1"], "'--rng-seed'"),
         (["--format", "xml"], "'xml' is not one of 'table', 'markdown', 'html', 'json', 'csv'"),
         (["--fail-on", "regressed,slower"], "'slower' is none of regressed, inconclusive, invalid, "),
@@ -392,6 +394,12 @@ def test_bad_arguments_are_one_line(run: Run, sweep: str, arguments: list[str], 
     Path("old.nc").touch()
     assert said in refused(run("analyze", "--output", "old.md", *arguments))
     assert Path("old.md").read_text(encoding="utf-8") == "old"
+
+
+def test_a_tiny_percentage_needs_its_sign(run: Run, sweep: str) -> None:
+    """A margin of 0.02% is possible, though 0.02 alone is refused."""
+    assert json.loads(run("analyze", "--margin", "0.02%", "--format", "json").out)["margin"] == 0.0002
+    assert run("analyze", "--margin", "0.1").code == 0
 
 
 def test_no_dataset_says_what_to_run(run: Run) -> None:

@@ -61,7 +61,7 @@ Examples:
 @click.option(
     "--power",
     "target",
-    type=percentage(0, 100, example="80"),
+    type=percentage(1, 100, example="80"),
     default="80",
     show_default=True,
     help="Chance to find a boost that is there.",

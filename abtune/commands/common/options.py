@@ -114,6 +114,9 @@ def percentage(low: int, high: int, *, example: str) -> Callable[[str], float]:
             raise click.BadParameter(f"{error}; {hint}") from None
         if not low < round(100 * fraction, 10) < high:  # what rounds to a bound is one
             raise click.BadParameter(f"{value} is not above {low} and below {high}; {hint}")
+        if fraction < 0.001 and "%" not in value:  # nearly surely meant as a fraction
+            meant = f"give {1e4 * fraction:g}%, or {value}% if meant"
+            raise click.BadParameter(f"{value} would be {value}%; {meant}")
         return fraction
 
     return percent
