@@ -97,8 +97,8 @@ Examples:
     type=gates,
     metavar=f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]",
     multiple=True,
-    help="Exit with 1 if a shape has this verdict, or unless every shape is shown to lose at most PERCENT. "
-    "Repeatable.",
+    help="Exit with 1 if a shape has this verdict, or no shape has one, or unless every shape is shown to "
+    "lose at most PERCENT. Repeatable.",
 )
 @section_options
 @choice_options
@@ -208,17 +208,17 @@ def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> 
             if hit := _hit(analysis, gate):
                 code = 1
                 remark(f"abtune: --fail-on {hit}{which}")
-    verdicts = {row.verdict.value for analysis in analyses for row in analysis.comparisons}
-    if fail_on and not code and verdicts == {"invalid"}:
-        remark("abtune: no shape has a verdict, so no gate is hit; --fail-on invalid stops here")
     return code
 
 
 def _hit(analysis: Analysis, gate: str | float) -> str:
     """Return why a gate is hit; empty if it is not."""
     if isinstance(gate, str):
-        shapes = [row.shape for row in analysis.comparisons if row.verdict.value == gate]
-        return f"{gate}: {some_of(shapes)}" if shapes else ""
+        if shapes := [row.shape for row in analysis.comparisons if row.verdict.value == gate]:
+            return f"{gate}: {some_of(shapes)}"
+        # Without a verdict nothing speaks against the shapes, and nothing for them.
+        unknown = all(row.verdict.value == "invalid" for row in analysis.comparisons)
+        return f"{gate}: no shape has a verdict" if unknown else ""
     name, worst = f"{_SLOWER_THAN}{plain_percent(gate)}", analysis.worst
     if worst is None:
         return f"{name}: not every shape has a verdict, so no bound holds for all"
