@@ -86,10 +86,12 @@ def clipped(interval: Interval, scale: Scale) -> Interval:
 
 
 def goes_on(interval: Interval, scale: Scale) -> dict[str, bool]:
-    """Return whether an interval or its estimate goes on ``below`` a scale, and ``above`` it."""
+    """Return whether an interval, a wider one or the estimate goes on ``below`` a scale, and ``above`` it."""
+    lows = interval.low, interval.wide_low, interval.value
+    highs = interval.high, interval.wide_high, interval.value
     return {
-        "below": interval.low < scale.low or interval.value < scale.low,
-        "above": interval.high > scale.high or interval.value > scale.high,
+        "below": any(value < scale.low for value in lows),
+        "above": any(value > scale.high for value in highs),
     }
 
 

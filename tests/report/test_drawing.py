@@ -72,10 +72,10 @@ def test_intervals_are_drawn(interval: tuple[float, float, float], drawn: str) -
 
 
 def test_the_wider_interval_is_a_thin_line_behind() -> None:
-    """It reaches out of the other on both sides, up to the edge, and has no arrows."""
+    """It reaches out of the other on both sides, with an arrow where it goes on beyond the edge."""
     interval = Interval(low=-0.2, value=0.2, high=0.4, wide_low=-0.6, wide_high=3.0)
-    assert draw_interval(interval, SCALE, 11, ascii_only=True) == "  --[|o]---"
-    assert draw_interval(interval, SCALE, 11, ascii_only=False) == "  ──╞│●╡───"
+    assert draw_interval(interval, SCALE, 11, ascii_only=True) == "  --[|o]-->"
+    assert draw_interval(interval, SCALE, 11, ascii_only=False) == "  ──╞│●╡──>"
 
 
 @given(low=st.floats(-2, 2), width=st.floats(0, 2), share=st.floats(0, 1), cells=st.integers(5, 50))

@@ -61,13 +61,13 @@ def test_no_numbers_give_a_scale_too() -> None:
 
 
 def test_the_wider_interval_has_no_say() -> None:
-    """It may go on beyond the scale, where it is clipped without an arrow."""
+    """It may go on beyond the scale, where it is clipped and has arrows."""
     wider = Interval(low=-0.1, value=0.1, high=0.2, wide_low=-0.9, wide_high=9.0)
     scale = choose_scale([wider], margin=0.02)
     assert scale == scale_of((-0.1, 0.1, 0.2))
     cut = clipped(wider, scale)
     assert (cut.wide_low, cut.wide_high) == (scale.low, scale.high)
-    assert not any(goes_on(wider, scale).values())
+    assert goes_on(wider, scale) == {"below": True, "above": True}
 
 
 def test_the_scale_of_an_analysis_has_the_overall_boosts() -> None:

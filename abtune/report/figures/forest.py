@@ -89,7 +89,7 @@ def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
     assert row.drawn is not None  # noqa: S101  # headings are not drawn
     drawn = clipped(row.drawn, scale)
     colour = VERDICT_COLOURS[row.verdict] if row.verdict else INK
-    draw_arrows(axis, row.y, scale, **goes_on(row.drawn, scale), color=colour, ms=6, zorder=4)
+    draw_arrows(axis, row.y, scale, **goes_on(row.drawn, scale), color=colour, ms=4.5, zorder=4)
     if row.verdict is None:
         _diamond(axis, drawn, row)
         return
