@@ -22,7 +22,7 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Verdict
-from abtune.dataset.schema import TrialStatus
+from abtune.dataset.schema import TrialOrigin, TrialStatus
 from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 from abtune.text import listed
 
@@ -106,6 +106,7 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     yield from (
         "",
         *worth(independent, shared),
+        carried_over(shared),
         "",
         "## Code or schedules",
         "",
@@ -245,6 +246,19 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
         f"both: the same runs, unpaired, would give {sides:.3f}. Pairs vary less in "
         f"{int((narrow < wide).sum())} of 29 shapes."
     )
+
+
+def carried_over(shared: xr.Dataset) -> str:
+    """Return how many trials and winners of each configuration its partner's search found."""
+    carried, times = shared["trial_origin"] == TrialOrigin.CARRIED_OVER, shared["trial_latency"]
+    tried = carried.where(shared["trial_status"] != TrialStatus.NOT_RUN)
+    won = carried.isel(trial=times.fillna(np.inf).argmin("trial")).where(times.notnull().any("trial"))
+    shares = (
+        f"{100 * float(tried.sel(config=config).mean()):.0f} % of {config}'s trials and "
+        f"{100 * float(won.sel(config=config).mean()):.0f} % of its winners"
+        for config in shared["config"].values
+    )
+    return f"The search of the partner found {', and '.join(shares)}."
 
 
 def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[str]:
