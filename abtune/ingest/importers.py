@@ -175,7 +175,7 @@ def _about_scales(dataset: xr.Dataset) -> Iterator[str]:
             label for label, is_wide in zip(labels_of(dataset, "shape"), apart, strict=True) if is_wide
         ]:
             what = f"times of {config} differ more than {_SCALES}-fold within {some_of(shapes)}"
-            yield f"{what}; check whether some are in another unit or of a warm-up"
+            yield f"{what}; check whether some are in another unit, of a warm-up, or mark failures"
 
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:

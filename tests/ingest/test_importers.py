@@ -370,8 +370,8 @@ def test_times_that_look_like_two_units_are_said(tmp_path: Path) -> None:
         {"shape": "", "unit": "", "columns": "", "seed-is": "file"},
     )
     assert [note for note in imported.notes if "-fold" in note] == [
-        "times of a differ more than 300-fold within x; check whether some are in another unit or of a "
-        "warm-up"
+        "times of a differ more than 300-fold within x; check whether some are in another unit, of a "
+        "warm-up, or mark failures"
     ]
 
 

@@ -548,6 +548,17 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
     assert read(path).notes[1:] == (f"{path}: columns left out: speedup",)
 
 
+def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
+    """Who took it out, as the command said, counted the times of failed runs."""
+    path = tmp_path / "t.csv"
+    table = "shape,seed,status,old_ms,new_ms\nx,0,ok,2,1\nx,1,failed,{},9\n"
+    path.write_text(table.format(3), encoding="utf-8")
+    with pytest.raises(DatasetError, match="'failed', but 'ok' in line 2; leave the times of failed runs"):
+        read(path)
+    path.write_text(table.format("").replace(",9", ","), encoding="utf-8")
+    assert read(path).dataset["config"].values.tolist() == ["old", "new"]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [

@@ -288,7 +288,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
     if "time" not in names:
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-        others = [name for index, name in measured(row).items() if index not in columns.values()]
+        others = list(_configurations(row, columns).values())
         is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             return _read_wide_heading(row, {**first, **columns}, unit)
@@ -308,6 +308,14 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
     )
 
 
+def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int, str]:
+    """Return the columns that may be configurations; beside columns with units, ``status`` is none."""
+    others = {index: name for index, name in measured(row).items() if index not in columns.values()}
+    if not any(have_units([name], UNITS) for name in others.values()):
+        return others
+    return {index: name for index, name in others.items() if not _OUTCOME.fullmatch(name)}
+
+
 def _may_be_time(name: str) -> bool:
     is_other = _MEAN.search(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
     return unit_named(name) in RATES or not (is_other or known_heading(name, UNITS) is None)
@@ -315,11 +323,7 @@ def _may_be_time(name: str) -> bool:
 
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
     """Return the heading of a table whose further columns are configurations, or quotients, left out."""
-    configs = {
-        index: read_heading(name, UNITS).name
-        for index, name in measured(row).items()
-        if index not in columns.values()
-    }
+    configs = {index: read_heading(name, UNITS).name for index, name in _configurations(row, columns).items()}
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
