@@ -34,7 +34,7 @@ Examples:
 @dataset_argument
 @click.option(
     "--cv",
-    type=percentage(0, 200, example="10"),
+    type=percentage(0, 200, example="10", least=1),
     help="Plan with this noise between seeds instead of a dataset's: coefficient of variation in percent.",
 )
 @click.option(
