@@ -293,8 +293,8 @@ def _caveats(
     if skewed:
         chance = f" {PERHAPS_CHANCE}" if may_be_chance(skewed) else ""
         yield (
-            "The noise of the change looks skewed, as where searches of one configuration fail in one "
-            f"dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test."
+            "The noise of the change looks skewed, as where some runs of one configuration are far slower in "
+            f"one dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test."
         )
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:
