@@ -483,8 +483,18 @@ def test_seeds_may_be_written_as_pandas_does(tmp_path: Path) -> None:
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
-    path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\nx,b,i,1,d\n", encoding="utf-8-sig")
-    assert read(path).notes[1:] == (f"{path}: columns left out: host, date",)
+    path.write_text("shape,config,room,time_us,date\nx,a,h,1,d\nx,b,i,1,d\n", encoding="utf-8-sig")
+    assert read(path).notes[1:] == (f"{path}: columns left out: room, date",)
+
+
+def test_configurations_on_different_machines_are_said(tmp_path: Path) -> None:
+    """A boost may come from the machine, unless each configuration ran on every one."""
+    path, note = tmp_path / "t.csv", "GPU of x: A in old and B in new; differences may come from that"
+    heading = "shape,config,seed,GPU,time_us\n"
+    path.write_text(f"{heading}x,old,0,A,2\nx,old,1,A,2\nx,new,0,B,1\nx,new,1,B,1\n", encoding="utf-8")
+    assert [said.partition(", so")[0] for said in read(path).notes if "GPU of" in said] == [note]
+    path.write_text(f"{heading}x,old,0,A,2\nx,old,1,B,2\nx,new,0,B,1\nx,new,1,A,1\n", encoding="utf-8")
+    assert not [said for said in read(path).notes if "GPU of" in said]
 
 
 def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[
             for name, value in cell.settings.items():
                 values.setdefault(name, {}).setdefault(label, {}).setdefault(str(value), []).append(config)
     for name, by_shape in values.items():
-        differ = [label for label, known in by_shape.items() if len(known) > 1]
+        # Where each configuration has every value, the values do not set them apart.
+        differ = [label for label, known in by_shape.items() if len(set(map(frozenset, known.values()))) > 1]
         if differ:
             known = by_shape[differ[0]].items()
             sides = listed(f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known)

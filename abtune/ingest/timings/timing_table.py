@@ -63,6 +63,10 @@ _FAILURE = re.compile(
 )
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+# Columns that say where a time was measured, which should be the same for both sides.
+_MACHINE = re.compile(
+    r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
+)
 # What a time may sum up, if the user says that it is the time.
 _MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
@@ -153,6 +157,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=has_records(text))
     if not table.cells:
         raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
+    machine = {name: i for i, index in enumerate(table.unused) if _MACHINE.fullmatch(name := heading[index])}
     cells = (
         FileCell(
             where=f"line {cell.line}",
@@ -162,6 +167,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
             rounds=tuple(map(tuple, cell.rounds.values())),
             labels=tuple(filter(None, cell.rounds)),
             failures=tuple(cell.failures),
+            settings={name: cell.beside[i] for name, i in machine.items() if cell.beside},
         )
         for (shape, config, seed), cell in table.cells.items()
     )
