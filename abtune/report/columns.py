@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from abtune.compare.results import (
-    Aggregate,
-    Analysis,
-    Comparison,
-    Overall,
-    Verdict,
-    Weighted,
-)
+from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict, Weighted
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (

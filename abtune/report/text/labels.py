@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,8 +20,6 @@ from abtune.report.text.console import wrap
 
 # A narrower label would be unreadable; other columns give way first.
 NARROWEST = 16
-# The positions of breaks are searched exhaustively, which takes too long for more fields.
-_MOST_FIELDS = 12
 # Other underlines are part of a name, such as `BM_Conv` or `layer_norm[batch=8]`.
 _BEFORE_FIELD = re.compile(r"_(?=[^_=,;()\[\]{}<>]+=)")
 
@@ -84,7 +83,7 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
         rows = [fields[index] for index in members]
         several = len(places) > 1
         words = any(" " in name for name in names)  # such as `without N=1_H=7`
-        alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))
+        alone = words or (several and ("" in names or len(rows) == 1))
         shared, kept = ("", rows) if alone else _without_shared(rows)
         if shared and not several:
             shared = f"all have {shared}"
@@ -124,21 +123,20 @@ def _merged(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
 
 def _break_alike(rows: Sequence[Sequence[str]], width: int) -> tuple[tuple[str, ...], ...]:
     """Break rows at the same positions: in the fewest lines, then the narrowest, then the longest first."""
-    fields = len(rows[0])
-    spans = itertools.combinations(range(fields + 1), 2)
-    widths = {span: max(cell_len(_line(row, span)) for row in rows) for span in spans}
-    for inner in range(fields):
-        choices = ([0, *breaks, fields] for breaks in itertools.combinations(range(1, fields), inner))
-        widest, breaks = min(
-            # Negative, so that min() prefers later breaks where widths are equal.
-            (max(widths[span] for span in itertools.pairwise(choice)), [-position for position in choice])
-            for choice in choices
-        )
-        if widest <= width:
-            ends = list(itertools.pairwise(-position for position in breaks))
-            return tuple(tuple(_line(row, span) for span in ends) for row in rows)
-    return tuple(tuple(wrap(" ".join(row), width)) for row in rows)
+    narrowest = max((cell_len(field) for row in rows for field in row), default=0)
+    if narrowest > width:
+        return tuple(tuple(wrap(" ".join(row), width)) for row in rows)
+    widths, fewest = range(narrowest, width), len(_filled(rows, width))
+    # Wider lines are never more lines.
+    spare = bisect_left(widths, -fewest, key=lambda most: -len(_filled(rows, most)))
+    lines = [slice(*ends) for ends in itertools.pairwise(_filled(rows, narrowest + spare))]
+    return tuple(tuple(" ".join(row[line]) for line in lines) for row in rows)
 
 
-def _line(row: Sequence[str], span: tuple[int, int]) -> str:
-    return " ".join(row[slice(*span)])
+def _filled(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the positions between fields at which lines of at most this width begin and end."""
+    breaks = [0]
+    for stop in range(2, len(rows[0]) + 1):
+        if _widest([row[breaks[-1] : stop] for row in rows]) > width:
+            breaks.append(stop - 1)
+    return [*breaks, len(rows[0])]
