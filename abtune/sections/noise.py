@@ -16,14 +16,11 @@ import xarray as xr
 from scipy import special
 
 from abtune.compare.results import Analysis
-from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import labels_of, runs_of
-from abtune.report.columns import decimals_of, interval_column
+from abtune.dataset.schema import labels_of
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
     Bullets,
-    Column,
     Grid,
     Heading,
     Part,
@@ -34,11 +31,10 @@ from abtune.report.page import (
     shape_by_shape,
     table,
 )
-from abtune.samples import Samples, Trials, complete_timings, count_trials, extract
-from abtune.stats.estimates import from_log
+from abtune.samples import Trials, complete_timings, count_trials, extract
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
-from abtune.stats.two_sample import Floats, Integers
-from abtune.stats.variance import clustered_variance, mean_of_known, t_quantile
+from abtune.stats.two_sample import Integers
+from abtune.stats.variance import mean_of_known
 from abtune.text import NOTHING, count, percent, percent_cell, plain_percent, spread_percent
 
 _FEW = 10
@@ -60,9 +56,6 @@ class Source:
     timing: float  # within a round; NaN with one timing
     correlation: float  # of two timings of one winner in different rounds (intraclass correlation)
     measurement: float  # standard error of a seed's value by repeated measurement; NaN with one timing
-    optimism: float  # the search's time of its winner over the one measured again, minus 1
-    optimism_low: float
-    optimism_high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +91,6 @@ def describe_noise(analysis: Analysis) -> Noise:
 def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Source, ...], Source]:
     """Return the noise of one configuration: in each shape, and pooled over shapes, variances averaged."""
     samples, parts = extract(dataset, config), components(np.log(complete_timings(dataset, config)))
-    optimism = _optimism(dataset, config, samples)
     labels = labels_of(dataset, "shape")
 
     def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
@@ -108,10 +100,6 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
         least = 0.0 if math.isnan(floor) else floor
         # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
-        value = optimism[shapes][(~np.isnan(optimism[shapes])).any(axis=1)]
-        error = clustered_variance(value, np.full(len(value), 1 / max(len(value), 1)))
-        half = t_quantile(error.freedom, level) * math.sqrt(error.variance)
-        mean = float(mean_of_known(mean_of_known(value)))
         return Source(
             config=config,
             shape=labels[shapes[0]] if len(shapes) == 1 else "",
@@ -123,22 +111,11 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
             timing=float(np.sqrt(means.timing)),
             correlation=float(means.correlation),
             measurement=math.sqrt(floor),
-            optimism=from_log(mean),
-            optimism_low=from_log(mean - half),
-            optimism_high=from_log(mean + half),
         )
 
     spreads = np.stack([samples.noise, *spread_intervals(samples.value, level=level)], axis=1).tolist()
     by_shape = tuple(source(np.array([index]), spread) for index, spread in enumerate(spreads))
     return by_shape, source(np.arange(len(labels)), pooled_spread(samples.value, level=level))
-
-
-def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
-    """Return the log of the search's own time of each winner over the one measured again; NaN for none."""
-    if "search_latency" not in dataset or of_searches(dataset):
-        return np.full(samples.value.shape, np.nan)
-    own = runs_of(dataset, "search_latency", config).astype(np.float64)
-    return np.log(np.where(own > 0, own, np.nan)) - samples.value
 
 
 def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
@@ -181,10 +158,6 @@ _WHAT = (
     "winner. timing: within a round. ICC: correlation of two timings of one winner. error: standard error "
     "of a seed's value. of noise: the error as a share of the noise."
 )
-_OPTIMISM = (
-    "The search's own time of its winner, against the time measured again, in percent. A negative value is "
-    "the winner's curse: the luckiest of many timings wins. Boosts use the times measured again."
-)
 _POOLED = "configuration"
 _TWO = "Two numbers: {}/{}."
 
@@ -196,23 +169,15 @@ def noise_section(analysis: Analysis) -> Section:
 
 
 def noise_page(noise: Noise) -> Iterator[Part]:
-    """Yield the parts of the page; many shapes have a row each, and their tables stand at the end, folded."""
+    """Yield the parts of the page; many shapes have a row each, and their details are folded at the end."""
     yield Heading("noise")
     shapes = len({source.shape for source in noise.by_shape})
-    few, behind = shapes <= FEW_SHAPES, list[Part]()
-    if not all(math.isnan(source.search) for source in noise.by_shape):
+    few, details = shapes <= FEW_SHAPES, _source_table(noise.by_shape, noise.level)
+    if is_known := not all(math.isnan(source.search) for source in noise.by_shape):
         if shapes > 1:  # a lone shape is its pool
             yield _source_table(noise.pooled, noise.level)
-        behind.append(_source_table(noise.by_shape, noise.level))
-        yield behind[-1] if few else _overview(noise)
+        yield details if few else _overview(noise)
         yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format(noise.baseline, noise.candidate)}", remark=True)
-    if not all(math.isnan(source.optimism) for source in noise.pooled):
-        yield Heading("optimism of the search", minor=True)
-        if shapes > 1:
-            yield _optimism_table(noise.pooled, noise.level)
-        behind.append(_optimism_table(noise.by_shape, noise.level))
-        yield from behind[-1:] if few else ()
-        yield Prose(_OPTIMISM, remark=True)
     if noise.trials:
         yield Heading("trials", minor=True)
         rows = noise.trials
@@ -224,8 +189,8 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         yield table(_POOLED, [row.config for row in rows], *counts, lost)
     if noise.caveats:
         yield Bullets(noise.caveats)
-    if not few and behind:
-        yield from shape_by_shape(behind, shapes)
+    if is_known and not few:
+        yield from shape_by_shape([details], shapes)
 
 
 def _overview(noise: Noise) -> Grid:
@@ -235,17 +200,14 @@ def _overview(noise: Noise) -> Grid:
     def of_both(cell: Callable[[Source], str]) -> Callable[[tuple[Source, Source]], str]:
         return lambda pair: NOTHING if {*map(cell, pair)} == {NOTHING} else "/".join(map(cell, pair))
 
-    cells = {
-        "noise": of_both(lambda source: spread_percent(source.search)),
-        "of noise": of_both(_error_share),
-        "search/again": of_both(lambda source: percent_cell(source.optimism, 1)),
-    }
+    cells = {"noise": of_both(_noise), "of noise": of_both(_error_share)}
     return table(SHAPE, [source.shape for source, _ in pairs], *columns_of(pairs, cells))
 
 
 def _source_table(rows: Sequence[Source], level: float) -> Grid:
+    """Return a table with a row for each configuration, or for each shape and configuration."""
     cells: dict[str, Callable[[Source], str]] = {
-        "noise": lambda source: spread_percent(source.search),
+        "noise": _noise,
         f"{plain_percent(level)} interval": _search_interval,
         "session": lambda source: spread_percent(source.session),
         "timing": lambda source: spread_percent(source.timing),
@@ -253,25 +215,15 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
         "error": lambda source: spread_percent(source.measurement),
         "of noise": _error_share,
     }
-    return _by_source(rows, *columns_of(rows, cells))
-
-
-def _optimism_table(rows: Sequence[Source], level: float) -> Grid:
-    bounds = [(source.optimism_low, source.optimism_high) for source in rows]
-    decimals = decimals_of(bounds)
-    return _by_source(
-        rows,
-        column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
-        interval_column(bounds, level=level, decimals=decimals),
-    )
-
-
-def _by_source(rows: Sequence[Source], *columns: Column) -> Grid:
-    """Return a table with a row for each configuration, or for each shape and configuration."""
     configs, shapes = [source.config for source in rows], [source.shape for source in rows]
+    columns = columns_of(rows, cells)
     if not any(shapes):  # pooled over them
         return table(_POOLED, configs, *columns)
     return table(SHAPE, shapes, column("config", configs, kind="word"), *columns)
+
+
+def _noise(source: Source) -> str:
+    return spread_percent(source.search)
 
 
 def _search_interval(source: Source) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 import xarray as xr
 
 import abtune
-from abtune.sections.noise import describe_noise
 
 TIMES = np.array([[[1.0, 1.1, 1.2], [0.9, 1.0, 1.1]]])
 
@@ -20,13 +19,6 @@ def test_times_of_a_search_are_called_that() -> None:
     analysis = abtune.analyze(dataset(latency_source="search"))
     assert "Each winner has the time that its own search measured." in analysis.definition
     assert any("luckiest timing" in note for note in analysis.caveats)
-
-
-def test_the_optimism_of_times_that_picked_winners_is_unknown() -> None:
-    """The search's time held against itself is no optimism of zero."""
-    searched = dataset(latency_source="search").assign(search_latency=(("shape", "config", "seed"), TIMES))
-    noise = describe_noise(abtune.analyze(searched))
-    assert all(np.isnan(row.optimism) for row in (*noise.pooled, *noise.by_shape))
 
 
 def test_winners_measured_again_are_called_that() -> None:

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from compare_builders import NAN, make_sweep
-from scipy import stats
 
 import abtune
-from abtune.dataset.build import add_variables
 from abtune.report.page import Grid
 from abtune.sections.noise import Noise, describe_noise, noise_page
 
@@ -57,19 +55,6 @@ def test_no_search_noise_is_zero_not_negative() -> None:
     assert min(source.search for source in noise.by_shape) == 0
     assert noise.pooled[0].search < 0.02
     assert all(source.search_low <= source.search <= source.search_high for source in noise.by_shape)
-
-
-def test_the_winners_curse_is_measured() -> None:
-    """The search's own times 2 % too good show as optimism of -2 %, with an interval from the seeds."""
-    dataset = make_sweep([0.1, 0.0], n=8, seed=1)
-    rng = np.random.default_rng(3)
-    own = dataset["latency"].values[..., 0, 0] * 0.98 * np.exp(rng.normal(0, 0.001, (2, 2, 8)))
-    source = noise_of(add_variables(dataset, search_latency=own)).by_shape[1]
-    assert source.optimism == pytest.approx(-0.02, abs=0.002)
-    assert source.optimism_low < source.optimism < source.optimism_high
-    logs = np.log(own / dataset["latency"].values[..., 0, 0])[0, 1]
-    oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
-    assert source.optimism_high == pytest.approx(math.expm1(oracle.high))
 
 
 def test_single_timings_tell_nothing_apart_and_say_so() -> None:
