@@ -44,8 +44,6 @@ class Direction:
     effect: float  # mean boost of the candidate on fitting schedules, with Student's t over schedules
     low: float
     high: float
-    faster: float  # share of the fitting schedules that are faster as the candidate builds them
-    spread: float  # standard deviation of the log effect over schedules
     # One-sided tests that the mean effect is not above, or not below, zero; NaN below two schedules.
     p_faster: float
     p_slower: float
@@ -75,7 +73,7 @@ class Direction:
         means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
         counts = ("schedules", "fitting", "does_not_fit", "failed", "same")
         sums: Any = {name: sum(getattr(row, name) for row in rows) for name in counts}
-        (numbers,) = _numbers(welch_tests(_as_pairs([means])), [means], level)
+        (numbers,) = _numbers(welch_tests(_as_pairs([means])), level)
         return cls(origin=rows[0].origin, **sums, **numbers)
 
 
@@ -91,7 +89,7 @@ def describe_directions(side: Transfers, claim: str, settings: Settings) -> list
     p, fitting = _p_values(tests)[claim], pairs.sizes[:, 0]
     if (holm(p) <= settings.alpha).any() or _counted(p, fitting, settings.alpha):
         tests = resampled(pairs, rng=np.random.default_rng(settings.rng_seed))
-    numbers = enumerate(_numbers(tests, logs, settings.level))
+    numbers = enumerate(_numbers(tests, settings.level))
     return [Direction(origin=side.origin, **_counts(side, index), **means) for index, means in numbers]
 
 
@@ -144,16 +142,14 @@ def _counted(p: npt.ArrayLike, fitting: npt.ArrayLike, alpha: float) -> int:
     return at_least(enough, correlation=0.0, alpha=alpha)
 
 
-def _numbers(tests: OneSided, samples: Sequence[Floats], level: float) -> Iterator[dict[str, Any]]:
+def _numbers(tests: OneSided, level: float) -> Iterator[dict[str, Any]]:
     """Yield the mean of each sample of log effects as a boost, with its t interval and one-sided tests."""
     mean, p = t_interval(tests.estimate, level=level), _p_values(tests)
-    for index, values in enumerate(samples):
+    for index in range(len(mean.difference)):
         yield {
             "effect": from_log(mean.difference[index]),
             "low": from_log(mean.low[index]),
             "high": from_log(mean.high[index]),
-            "faster": float(np.mean(values > 0)) if len(values) else math.nan,
-            "spread": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
             "p_faster": float(p[FASTER][index]),
             "p_slower": float(p[SLOWER][index]),
         }
