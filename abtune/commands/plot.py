@@ -68,7 +68,7 @@ def plot(
     need matplotlib.
     """
     import abtune
-    from abtune.commands.common.output import default_dataset, emit, remark
+    from abtune.commands.common.output import default_dataset, emit
     from abtune.compare.settings import candidates_judged
     from abtune.files import check_place
     from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
@@ -84,10 +84,8 @@ def plot(
     other = None if beside is None else abtune.open_dataset(beside)
     with default_settings():
         figure = analysis.plot(kind, beside=other)
-        lost = save_figure(figure, out)
+        save_figure(figure, out)
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
-    if lost:
-        remark(f"abtune: {lost}")
 
 
 def _check(kind: FigureKind) -> None:

@@ -499,14 +499,14 @@ def test_files_are_the_same_each_time(tmp_path: Path, suffix: str) -> None:
 
 
 def test_names_are_written_as_they_are(tmp_path: Path) -> None:
-    """Dollar signs are no mathematics, and a remark names the letters that no font has."""
+    """Dollar signs are no mathematics, and matplotlib warns of letters that no font has."""
     row = make_comparison("$x^{$ \\frac \U00014400", workload="$a$")  # a hieroglyph of Anatolia
     analysis = make_analysis(row, baseline="$b$", candidate=r"$\broken{$")
     figure = draw_forest(analysis, {row.shape: 0.1}, "$c$")
-    assert save_figure(figure, tmp_path / "f.png").startswith("no font has \U00014400; install one")
     values = np.full((1, 2, 4), 1e-3)
-    save_figure(draw_trials(analysis, values, values), tmp_path / "t.png")
-    assert not save_figure(draw_forest(typical_analysis()), tmp_path / "t.png")
+    with pytest.warns(UserWarning, match="Glyph 82944"):
+        save_figure(figure, tmp_path / "f.png")
+        save_figure(draw_trials(analysis, values, values), tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -10,7 +10,6 @@ import importlib
 import io
 import logging
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,28 +110,19 @@ def shape_title(name: str) -> str:
     return plain("\n".join(lines))
 
 
-def save_figure(figure: Figure, path: Path) -> str:
-    """Write a figure, whole or not at all; return which letters are boxes, and what helps, or nothing.
-
-    The suffix of the file chooses the format.
-    """
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure, whole or not at all; the suffix of the file chooses the format."""
     import matplotlib as mpl
 
     drawn, suffix = io.BytesIO(), path.suffix.lower()
     # Without a salt, matplotlib draws the ids within an SVG at random.
     salt: Any = {"svg.hashsalt": "abtune"}
     try:
-        with mpl.rc_context(salt), warnings.catch_warnings(record=True) as told:
-            warnings.filterwarnings("always", message="Glyph")
+        with mpl.rc_context(salt):
             figure.savefig(drawn, format=suffix[1:] or "none", dpi=150, metadata=_WITHOUT_DATE.get(suffix))
     except ValueError as error:
         raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
     write_bytes(drawn.getvalue(), path)
-    lost = sorted({chr(int(words[1])) for one in told if (words := str(one.message).split())[0] == "Glyph"})
-    if not lost:
-        return ""
-    remedy = "install one, such as Noto Sans CJK or Noto Emoji, and remove matplotlib's list of fonts in"
-    return f"no font has {' '.join(lost[:5])}; {remedy} {mpl.get_cachedir()}"
 
 
 def plain(text: str) -> str:
