@@ -503,9 +503,10 @@ def test_names_are_written_as_they_are(tmp_path: Path) -> None:
     row = make_comparison("$x^{$ \\frac \U00014400", workload="$a$")  # a hieroglyph of Anatolia
     analysis = make_analysis(row, baseline="$b$", candidate=r"$\broken{$")
     figure = draw_forest(analysis, {row.shape: 0.1}, "$c$")
-    values = np.full((1, 2, 4), 1e-3)
     with pytest.warns(UserWarning, match="Glyph 82944"):
         save_figure(figure, tmp_path / "f.png")
+    values = np.full((1, 2, 4), 1e-3)
+    with pytest.warns(UserWarning, match="Glyph 82944"):
         save_figure(draw_trials(analysis, values, values), tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
