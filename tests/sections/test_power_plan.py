@@ -170,18 +170,6 @@ def test_unknown_noise_is_refused() -> None:
         plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95)
 
 
-@pytest.mark.parametrize(("correlation", "words"), [(None, "random splits"), (0.5, "random flips")])
-def test_a_level_that_draws_cannot_resolve_is_told_of_their_kind(
-    correlation: float | None, words: str
-) -> None:
-    """Independent seeds are split, and pairs are flipped; both are drawn where there are many."""
-    # The flips of pairs are counted once for all shapes, so there the level itself has to be strict.
-    strict: dict[str, Any] = {"shapes": 100_000} if correlation is None else {"level": 1 - 1e-6}
-    (caveat,) = abtune.power(cv=0.05, correlation=correlation, **strict).caveats
-    assert words in caveat
-    assert ("sign-flip test" in caveat) == (correlation is not None)
-
-
 def test_the_pilot() -> None:
     """The pilot's noise needs some fifty seeds a side for a boost of ten percent over three shapes."""
     goal = dataclasses.replace(GOAL, shapes=3, boosts=(0.1,))

@@ -150,11 +150,12 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
                 f"{count(int(np.count_nonzero(side.n >= 2)), 'shape')}. Differences below the resolution are "
                 "not seen, so more seeds may be needed."
             )
-    plan = _plan(noise, goal, cost_of_a_seed(dataset, configs))
-    return replace(plan, caveats=(*caveats, *plan.caveats))
+    return _plan(noise, goal, cost_of_a_seed(dataset, configs), tuple(caveats))
 
 
-def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
+def _plan(
+    sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None, caveats: tuple[str, ...] = ()
+) -> SeedPlan:
     if goal.correlation is not None:
         one, two = (side.spread for side in sides)
         spread = math.sqrt(one**2 + two**2 - 2 * goal.correlation * one * two)
@@ -188,19 +189,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         ),
         reaches=tuple(map(reach, goal.seeds)),
         cost=cost,
-        caveats=tuple(_about_resolution(goal)),
-    )
-
-
-def _about_resolution(goal: Goal) -> Iterator[str]:
-    """Yield a caveat if random splits, whose number bounds p, cannot reach the level."""
-    of_most = design.smallest_p(design.MOST_SEEDS, design.MOST_SEEDS, paired=goal.paired)
-    if goal.requirement.smallest_p >= of_most:
-        return
-    seeds, test, split = ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
-    yield (
-        f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
-        f"level. Only designs with few enough {seeds} to count every {split} find anything."
+        caveats=caveats,
     )
 
 
