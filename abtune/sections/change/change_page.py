@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from abtune.compare.claims import of_dependent
 from abtune.compare.settings import alpha_of
-from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
 from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, ShapeChange
@@ -17,6 +16,13 @@ from abtune.text import count, limits, listed, microseconds, p_value, percent_ce
 # As they are shown; colours are those of similar verdicts of abtune analyze.
 _TONES = (OVERALL, "equivalent", "inconclusive")
 VERDICTS = {kind: Cell(text=kind.value, tone=tone) for kind, tone in zip(ChangeVerdict, _TONES, strict=True)}
+
+
+_OTHER_DESIGN = (
+    "One dataset has separate searches. In the other, at equal knowledge, both sides know the same "
+    "schedules, so what remains is what each side makes of them. The change is luck or effort of separate "
+    "searches: schedules that one side found and the other did not."
+)
 
 
 def change_section(change: Change, sources: tuple[str, str]) -> Section:
@@ -53,7 +59,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Prose(f"{' '.join(lines)} {_compared(change)}", remark=True),
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
         _table(change),
-        *(Prose(text) for text in _designs(change)),
+        *([Prose(_OTHER_DESIGN)] if change.boosts and len(set(change.designs)) > 1 else []),
         Prose(meaning, remark=True),
         Bullets(tuple(_notes(change))),
     )
@@ -70,9 +76,9 @@ def _compared(change: Change) -> str:
 def _table(change: Change) -> Grid:
     rows = change.shapes
     # A lone shape has no row of a mean below it.
-    means = [change.overall] * (len(rows) > 1)
-    every: list[ShapeChange | MeanChange] = [*rows, *means]
-    blank = [""] * len(means)
+    several = len(rows) > 1
+    every: list[ShapeChange | MeanChange] = [*rows, *[change.overall] * several]
+    blank = [""] * several
     bounds = [(row.low, row.high) for row in every]
     decimals = decimals_of(bounds)
     unit = "%" if change.quantity == "boost" else "us"
@@ -80,11 +86,13 @@ def _table(change: Change) -> Grid:
     def value(number: float) -> str:
         return microseconds(number) if unit == "us" else percent_cell(number, decimals)
 
+    # The mean of latencies of different shapes says nothing.
+    means = [[value(mean.change)] * several for mean in change.boosts] or [blank, blank]
     return table(
         SHAPE,
-        [*(row.shape for row in rows), *[OVERALL] * len(means)],
-        column(f"A {unit}", [*(value(row.a) for row in rows), *blank], gives_way=3),
-        column(f"B {unit}", [*(value(row.b) for row in rows), *blank], gives_way=2),
+        [*(row.shape for row in rows), *[OVERALL] * several],
+        column(f"A {unit}", [*(value(row.a) for row in rows), *means[0]], gives_way=3),
+        column(f"B {unit}", [*(value(row.b) for row in rows), *means[1]], gives_way=2),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
         interval_column(bounds, level=change.level, decimals=decimals),
         column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *blank], gives_way=4),
@@ -106,26 +114,6 @@ def change_counts(change: Change) -> list[str]:
     if small := sum(row.p_unchanged <= alpha_of(change.level) for row in changes):
         changed += f" ({small} by less than {plain_percent(change.tolerance)})"
     return [changed, *others]
-
-
-def _designs(change: Change) -> Iterator[str]:
-    """Yield what the change means if only one of the datasets has boosts at equal knowledge."""
-    if len(set(change.designs)) == 1 or not change.boosts:
-        return
-    boosts = dict(zip(change.designs, change.boosts, strict=True))
-    designs = SeedDesign.INDEPENDENT, SeedDesign.SHARED
-    separate, shared = (mean_words(boosts[design], change.level) for design in designs)
-    rest = change.mean
-    if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
-        # A limit of -100 % has no inverse; this one is as large as the largest limit.
-        low, value, high = (1 / max(1 + end, 1e-304) - 1 for end in (rest.high, rest.change, rest.low))
-        rest = replace(rest, low=low, change=value, high=high)
-    yield (
-        f"Mean boost of separate searches {separate}, at equal knowledge {shared}. At equal knowledge both "
-        "sides know the same schedules, so what remains is what each side makes of them. The rest of the "
-        f"separate boost, {mean_words(rest, change.level)}, is luck or effort of the searches: schedules "
-        "that one side found and the other did not."
-    )
 
 
 def mean_words(mean: MeanChange | ShapeChange, level: float) -> str:
