@@ -66,9 +66,8 @@ def _part(part: Part, prefix: str) -> Iterator[str]:
         case Grid():
             yield "\n".join(_table(part, prefix))
         case Dots():
-            lines = "\n".join(draw_dots(part, _PLOT))
-            fence = "`" * max(3, _longest_fence(lines) + 1)
-            yield f"{fence}text\n{lines}\n{fence}"
+            lines = map(_without_backticks, draw_dots(part, _PLOT))
+            yield "\n".join(["```text", *lines, "```"])
         case Folded():
             opened = " open" if part.unfolded else ""
             yield f"<details{opened}><summary>{_escape(part.summary)}</summary>"
@@ -115,16 +114,10 @@ def _escape(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    r"""Return any text as code in a cell.
-
-    The fence is longer than any run of backticks within, as CommonMark asks. ``|`` ends a cell even within
-    code, so it is escaped.
-    """
-    shown = printable(text)
-    fence = "`" * (_longest_fence(shown) + 1)
-    air = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{fence}{air}{shown}{air}{fence}".replace("|", r"\|")
+    """Return any text as code in a cell: ``|`` ends a cell even within code, so it is escaped."""
+    return f"`{_without_backticks(text)}`".replace("|", r"\|")
 
 
-def _longest_fence(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
+def _without_backticks(text: str) -> str:
+    """Return a text that does not end the code around it."""
+    return printable(text).replace("`", "'")
