@@ -284,20 +284,6 @@ def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
     assert all(float(words.y) < drawing.height for words in drawing.words)
 
 
-@pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
-def test_options_are_kept_in_one_piece(text: str) -> None:
-    """A browser breaks lines behind hyphens; the name of an option in a sentence is kept together."""
-    options = re.findall(r"--[a-z-]+", text)
-    source = written((Prose(text=text, remark=False), Bullets(items=(text,))))
-    assert all(source.count(f'<span class="option">{option}</span>') == 2 for option in options)
-    assert "".join(Tree(source).text).count(text) == 2
-
-
-def test_rules_and_names_with_hyphens_are_no_options() -> None:
-    """Dashes within names, or names far too long for a line, may be broken."""
-    assert "span" not in written((Prose(text="a--b ---- --" + "x" * 100, remark=False),))
-
-
 def test_long_names_in_tables_may_break_anywhere() -> None:
     """Names too long for a column are marked for the style sheet, others are as they were."""
     sides = column("side", ["short name", "y" * 30], kind="word")

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
 from abtune.report.page import (
@@ -49,7 +49,6 @@ _MARKS = {
 }
 _SHORT = 30  # letters; labels of at most this length are shown whole
 _LONG = 12  # rows; in further sections, what has a longer table is folded
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{0,30}(?![\w-])")
 _BREAKS = 12  # letters; longer headings wrap
 # Widths in rem. They estimate how wide a table is, as the style sheet sets it.
 _LETTER, _GAP = 0.55, 1.2  # a letter, and the padding of a cell
@@ -93,7 +92,6 @@ def render(report: Report) -> str:
     )
     environment.filters |= {
         "breakable": breakable,
-        "sentence": sentence,
         "name": name,
         "kind": lambda part: type(part).__name__,
     }
@@ -189,12 +187,6 @@ def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
 def breakable(text: str) -> Markup:
     """Return a text in which a narrow column may break labels between their fields."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/])|(?<=,)(?=\S)", printable(text)))
-
-
-def sentence(text: str) -> Markup:
-    """Return a text in which the name of an option stays in one line."""
-    words = str(escape(printable(text)))
-    return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', words))  # noqa: S704 - escaped above
 
 
 def name(text: str) -> Markup:
