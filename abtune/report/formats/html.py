@@ -11,7 +11,7 @@ import base64
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -23,7 +23,6 @@ from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
 from abtune.report.page import (
     SHAPE,
     Column,
-    Dots,
     Drawn,
     Grid,
     Heading,
@@ -48,7 +47,6 @@ _MARKS = {
     "invalid": "◇",
 }
 _SHORT = 30  # letters; labels of at most this length are shown whole
-_LONG = 12  # rows; in further sections, what has a longer table is folded
 _BREAKS = 12  # letters; longer headings wrap
 # Widths in rem. They estimate how wide a table is, as the style sheet sets it.
 _LETTER, _GAP = 0.55, 1.2  # a letter, and the padding of a cell
@@ -60,23 +58,21 @@ _UNBROKEN = re.compile(r"[^\s_-]{24}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A heading that folds what is below it."""
+class Anchored:
+    """A heading that the list of contents leads to."""
 
     heading: Heading
     anchor: str
-    parts: tuple[Element, ...]
-    unfolded: bool = True  # whether the parts are shown from the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """A list of the blocks of a report."""
+    """A list of the headings of a report."""
 
-    blocks: tuple[Block, ...]
+    headings: tuple[Anchored, ...]
 
 
-Element: TypeAlias = Part | Block | Contents
+Element: TypeAlias = Part | Anchored | Contents
 
 
 def render(report: Report) -> str:
@@ -125,38 +121,23 @@ def titled(page: Page) -> list[Page]:
     return [page[start:stop] for start, stop in itertools.pairwise([0, *titles, len(page)]) if start < stop]
 
 
-def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
-    """Return pages whose headings fold what is below them; the first page gets a list of all headings."""
-    sections = []
-    for number, page in enumerate(pages, start=1):
-        anchor = f"part-{number}"
-        section = tuple(_folded(page, anchor, first=number == 1))
-        if number > 1 and isinstance(section[0], Heading):  # a further page is one block below its title
-            section = (Block(heading=section[0], anchor=anchor, parts=section[1:]),)
-        sections.append(section)
-    contents = tuple(part for section in sections for part in section if isinstance(part, Block))
-    if len(contents) > 1:
-        first = sections[0]
-        lead = len(list(itertools.takewhile(lambda part: isinstance(part, Heading | Prose), first)))
-        sections[0] = (*first[:lead], Contents(blocks=contents), *first[lead:])
+def outlined(pages: Sequence[Page]) -> list[list[Element]]:
+    """Return pages, the first with a list of contents: its own headings, and the titles of the others."""
+    sections: list[list[Element]] = [
+        [
+            # The first title is that of the whole report.
+            Anchored(heading=part, anchor=f"part-{number}-{index}")
+            if isinstance(part, Heading) and part.minor == (number == 1)
+            else part
+            for index, part in enumerate(page)
+        ]
+        for number, page in enumerate(pages, start=1)
+    ]
+    headings = tuple(part for section in sections for part in section if isinstance(part, Anchored))
+    if len(headings) > 1:
+        lead = len(list(itertools.takewhile(lambda part: isinstance(part, Heading | Prose), pages[0])))
+        sections[0].insert(lead, Contents(headings=headings))
     return sections
-
-
-def _folded(page: Page, anchor: str, *, first: bool) -> Iterator[Element]:
-    """Yield a page with a block for each minor heading. What follows the last table is in no block.
-
-    Beyond the first page, a block with a long table is folded.
-    """
-    headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
-    tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
-    last = max(headings, default=len(page))
-    end = tables[-1] if tables and tables[-1] > last else len(page)
-    yield from page[: min(headings, default=len(page))]
-    for (start, heading), stop in zip(headings.items(), [*list(headings)[1:], end], strict=False):
-        parts = tuple(page[start + 1 : stop])
-        short = all(len(part.labels) <= _LONG for part in parts if isinstance(part, Grid))
-        yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=parts, unfolded=first or short)
-    yield from page[end:]
 
 
 def cards_below(grid: Grid) -> int:
