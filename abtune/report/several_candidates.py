@@ -30,8 +30,7 @@ def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterato
 
 def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
     first = analyses[0]
-    candidates = count(len(analyses), "candidate")
-    yield Heading(f"{candidates} against {first.baseline}")
+    yield Heading(f"{count(len(analyses), 'candidate')} against {first.baseline}")
     yield _table(analyses)
     shared = "All candidates are compared with the same runs of the baseline, so their boosts are correlated."
     if first.settings.family_wise:
@@ -43,13 +42,12 @@ def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
 def _table(analyses: Sequence[Analysis]) -> Grid:
     first = analyses[0]
     drawn = [overall_interval(analysis.overall.these_shapes) for analysis in analyses]
+    scale = choose_scale(drawn, margin=first.settings.margin)
     decimals, tolerance = max(map(overall_decimals, analyses)), plain_percent(first.settings.tolerance)
     return table(
         "candidate",
         [analysis.candidate for analysis in analyses],
-        *drawn_boosts(
-            drawn, choose_scale(drawn, margin=first.settings.margin), level=first.level, decimals=decimals
-        ),
+        *drawn_boosts(drawn, scale, level=first.level, decimals=decimals),
         column("faster (at least)", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
         column(
             f"lose at most {tolerance} (at least)",
@@ -62,9 +60,6 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
 
 def _at_least(analysis: Analysis, name: str, beyond: float = 0.0) -> str:
     """Return of how many shapes something is shown, such as 12 of 29."""
-    claims = (
-        claim
-        for claim in analysis.claims
-        if (claim.claim, claim.beyond, claim.workload) == (name, beyond, None)
-    )
-    return next((f"{claim.at_least} of {claim.of}" for claim in claims), NOTHING)
+    claims = {(claim.claim, claim.beyond): claim for claim in analysis.claims if claim.workload is None}
+    claim = claims.get((name, beyond))
+    return f"{claim.at_least} of {claim.of}" if claim else NOTHING

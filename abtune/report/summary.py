@@ -215,13 +215,10 @@ def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
     general = dict.fromkeys(analysis.caveats)
     if len(rows) > 1:
         general.update(dict.fromkeys(note for note in uses if uses[note] == len(rows)))
-    numbers: dict[str, int] = {}
-    for index in shown:
-        for note in rows[index]:
-            if note not in general:
-                numbers.setdefault(note, len(numbers) + 1)
+    numbered = tuple(dict.fromkeys(note for i in shown for note in rows[i] if note not in general))
+    numbers = {note: number for number, note in enumerate(numbered, start=1)}
     marks = tuple(tuple(sorted(numbers[note] for note in row if note in numbers)) for row in rows)
-    return Notes(general=tuple(general), numbered=tuple(numbers), marks=marks)
+    return Notes(general=tuple(general), numbered=numbered, marks=marks)
 
 
 def title(analysis: Analysis) -> str:
@@ -250,10 +247,8 @@ def shared_level(settings: Settings) -> str:
 
 def group_by_workload(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:
     """Return the positions of the comparisons of each workload, in order of first appearance."""
-    groups: dict[str, list[int]] = {}
-    for position, comparison in enumerate(comparisons):
-        groups.setdefault(comparison.workload, []).append(position)
-    return groups
+    kinds = [comparison.workload for comparison in comparisons]
+    return {kind: [i for i, one in enumerate(kinds) if one == kind] for kind in dict.fromkeys(kinds)}
 
 
 def group_heading(workload: str, shapes: int) -> str:
