@@ -15,7 +15,6 @@ from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings, check_list
 from abtune.compare.statistics import compute, judged_samples, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
-from abtune.errors import InputError
 from abtune.report.columns import decimals_of, intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import Sample, gate_sentences, sample_of, sample_parts
@@ -30,7 +29,6 @@ from abtune.text import listed, p_value, percent_cell, plain_percent, spread_per
 
 # With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
-_MOST = 10  # shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +100,7 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     named = [shapes] if isinstance(shapes, str) else shapes
     check_list("explain", named, labels[0])
-    chosen = select_labels(named, labels, kinds)
-    if len(chosen) > _MOST:
-        raise InputError(
-            f"at most {_MOST} shapes are explained at a time; "
-            f"{shapes!r} matches {len(chosen)}: {', '.join(chosen)}"
-        )
-    return tuple(explain(analysis, shape) for shape in chosen)
+    return tuple(explain(analysis, shape) for shape in select_labels(named, labels, kinds))
 
 
 def explain(analysis: Analysis, shape: str) -> Explanation:

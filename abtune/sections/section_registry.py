@@ -43,7 +43,7 @@ SECTIONS: dict[str, SectionKind] = {
     for kind in (
         SectionKind(
             name="explain",
-            help="The whole story of 1 to 10 shapes.",
+            help="The whole story of some shapes.",
             make="abtune.sections.explain:explain_section",
             asked_by="explain",
             in_place=True,

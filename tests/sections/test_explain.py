@@ -272,13 +272,10 @@ def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
     assert len(explained.baseline.seeds) == n
 
 
-@pytest.mark.parametrize(
-    ("shape", "said"),
-    [("shape99", "unknown shape 'shape99'"), ("shape*", "'shape\\*' matches 11"), ("x*", "x")],
-)
+@pytest.mark.parametrize(("shape", "said"), [("shape99", "unknown shape 'shape99'"), ("x*", "x")])
 def test_shapes_that_cannot_be_explained(shape: str, said: str) -> None:
-    """A shape that is not there, or more than ten at once, are one line."""
-    dataset = make_sweep([0.1] * 11, n=3)
+    """A shape that is not there is one line."""
+    dataset = make_sweep([0.1, 0.1], n=3)
     with pytest.raises(InputError, match=said):
         explain_all(abtune.analyze(dataset), shape)
 

@@ -114,7 +114,7 @@ section_options = together(
     click.option(
         "--explain",
         metavar="SHAPE",
-        help="In place of the report, the whole story of 1 to 10 shapes: samples, methods, gates.",
+        help="In place of the report, the whole story of some shapes: samples, methods, gates.",
     ),
     click.option(
         "--weights",
