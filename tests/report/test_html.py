@@ -322,7 +322,7 @@ def test_contents_lead_to_every_heading() -> None:
 def test_a_second_title_of_a_page_begins_a_section() -> None:
     """Each of several explained shapes has a title of its own."""
     titles = [Heading("one"), Heading("samples", minor=True), Heading("two"), Heading("samples", minor=True)]
-    text = html.render(report_of(tuple(part for title in titles for part in (title, Prose("words")))))
+    text = html.render(report_of(tuple(block for title in titles for block in (title, Prose("words")))))
     assert re.findall(r"<h(\d)[^>]*>(\w+)", text) == [
         ("1", "one"),
         ("2", "samples"),
