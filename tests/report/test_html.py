@@ -24,7 +24,6 @@ import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale, overall_interval
 from abtune.report.formats import html, machine
-from abtune.report.formats.html import cards_below
 from abtune.report.formats.svg import Drawing, draw_axis, draw_interval, draw_samples, position
 from abtune.report.page import (
     SHAPE,
@@ -359,17 +358,9 @@ def test_footnotes_belong_to_their_section() -> None:
     assert [item["id"] for item in tree.attributes("li")] == ["note-1-1", "note-2-1"]
 
 
-def test_tables_that_fit_no_phone_become_cards() -> None:
-    """The wider a table, the wider the screen below which its rows are cards; one that fits stays a table."""
-    number = column("x", ["12345678"])
-    below = [cards_below(table("n", ["a"], *[number] * columns)) for columns in (4, 6, 10, 12)]
-    assert below == [0, 48, 64, 64]
-    prose = column("why", ["a word and " * 9], kind="text")
-    assert [cards_below(table("n", ["a"], *[prose] * columns)) for columns in (1, 2)] == [0, 48]
-    assert 'class="plain"' in written((table("n", ["a"], prose),))
-    wide = written((table(SHAPE, ["a"], *[prose] * 4),))
-    assert 'class="shapes cards below-64"' in wide
-    assert wide.count('role="region" tabindex="0"') == 1
+def test_a_wide_table_can_be_scrolled_from_the_keyboard() -> None:
+    """Each table stands in a box that can have the focus."""
+    assert written((table(SHAPE, ["a"], column("x", ["1"])),)).count('role="region" tabindex="0"') == 1
 
 
 def test_drawings_are_explained_below_the_last_table() -> None:

@@ -1,8 +1,8 @@
 """The report as one HTML file that needs nothing else: no network, light and dark, paper too.
 
-``report.html.j2`` has the elements, ``report.css`` the looks. On a screen that is too narrow for a
-table, each of its rows becomes a card. ``report.js`` sorts, filters and copies tables; without it, all the
-rest works. A policy in the file allows this script and nothing else.
+``report.html.j2`` has the elements, ``report.css`` the looks. A table that is wider than the screen scrolls
+beside its names. ``report.js`` sorts, filters and copies tables; without it, all the rest works. A policy in
+the file allows this script and nothing else.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from markupsafe import Markup
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
 from abtune.report.page import (
     SHAPE,
-    Column,
-    Drawn,
     Grid,
     Heading,
     Page,
@@ -48,11 +46,6 @@ _MARKS = {
 }
 _SHORT = 30  # letters; labels of at most this length are shown whole
 _BREAKS = 12  # letters; longer headings wrap
-# Widths in rem. They estimate how wide a table is, as the style sheet sets it.
-_LETTER, _GAP = 0.55, 1.2  # a letter, and the padding of a cell
-_LEAST, _PROSE = 10, 14  # the least width of names or drawings, and of prose
-_PHONE = 30  # a table of at most this width fits a phone, where letters are smaller
-_CARDS = (48, 64)  # below the first of these that a wider table fits, its rows become cards
 # A run of this many characters without a place to break makes a column too wide.
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
 
@@ -92,9 +85,7 @@ def render(report: Report) -> str:
         "kind": lambda part: type(part).__name__,
     }
     environment.globals |= {
-        "card_widths": _CARDS,
         "breaks": lambda heading: len(heading) > _BREAKS,
-        "cards_below": cards_below,
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
         "draw_samples": draw_samples,
@@ -138,23 +129,6 @@ def outlined(pages: Sequence[Page]) -> list[list[Element]]:
         lead = len(list(itertools.takewhile(lambda part: isinstance(part, Heading | Prose), pages[0])))
         sections[0].insert(lead, Contents(headings=headings))
     return sections
-
-
-def cards_below(grid: Grid) -> int:
-    """Return the width of the screen in rem below which rows become cards; 0 for tables that fit a phone."""
-    names = min(_LETTER * max(map(len, grid.labels), default=0), _LEAST)  # longer ones wrap
-    width = names + sum(_GAP + _least_width(column) for column in grid.columns)
-    return 0 if width <= _PHONE else next((below for below in _CARDS if width < below), _CARDS[-1])
-
-
-def _least_width(column: Column | Drawn) -> float:
-    """Return about how wide a column is at least, rem: numbers stay in one line, and prose wraps."""
-    if isinstance(column, Drawn):
-        return _LEAST
-    if column.kind == "text":
-        return _PROSE
-    heading = column.heading.split() if len(column.heading) > _BREAKS else [column.heading]
-    return _LETTER * max(len(text) for text in (*heading, *(cell.text for cell in column.cells)))
 
 
 def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
