@@ -7,9 +7,9 @@ numbers, and intervals as data. Line breaks and drawings are left to the format.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from abtune.report.scale import Interval, Scale
 from abtune.text import NOTHING
@@ -17,7 +17,6 @@ from abtune.text import NOTHING
 # The stub of grids whose labels are those of shapes; these are set as code.
 SHAPE = "shape"
 Kind: TypeAlias = Literal["number", "word", "text"]
-Row = TypeVar("Row")
 # More shapes have a row each at first sight.
 FEW_SHAPES = 5
 
@@ -194,24 +193,6 @@ def table(stub: str, labels: Iterable[str], *columns: Column | Drawn) -> Grid:
 def filled(columns: Iterable[Column]) -> tuple[Column, ...]:
     """Return the columns without those that say nothing in any row."""
     return tuple(column for column in columns if {cell.text for cell in column.cells} != {NOTHING})
-
-
-def columns_of(rows: Sequence[Row], cells: Mapping[str, Callable[[Row], str]]) -> tuple[Column, ...]:
-    """Return a column for each heading, without those that say nothing; the last one gives way first."""
-    return filled(
-        column(heading, map(cell, rows), gives_way=position)
-        for position, (heading, cell) in enumerate(cells.items())
-    )
-
-
-def shape_by_shape(parts: Iterable[Part], shapes: int) -> tuple[Part, ...]:
-    """Return tables of each shape as they are, or behind a line if there are many shapes."""
-    if shapes <= FEW_SHAPES:
-        return tuple(parts)
-    option = f"HTML, or --shapes with at most {FEW_SHAPES} shapes"
-    return (
-        Folded(summary="Shape by shape, with intervals", option=option, unfolded=False, parts=tuple(parts)),
-    )
 
 
 def folded(page: Page) -> tuple[Part, ...]:

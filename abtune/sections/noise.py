@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,20 +17,7 @@ from scipy import special
 
 from abtune.compare.results import Analysis
 from abtune.dataset.schema import labels_of
-from abtune.report.page import (
-    FEW_SHAPES,
-    SHAPE,
-    Bullets,
-    Grid,
-    Heading,
-    Part,
-    Prose,
-    Section,
-    column,
-    columns_of,
-    shape_by_shape,
-    table,
-)
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.samples import Trials, complete_timings, count_trials, extract
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Integers
@@ -159,7 +146,6 @@ _WHAT = (
     "of a seed's value. of noise: the error as a share of the noise."
 )
 _POOLED = "configuration"
-_TWO = "Two numbers: {}/{}."
 
 
 def noise_section(analysis: Analysis) -> Section:
@@ -169,15 +155,13 @@ def noise_section(analysis: Analysis) -> Section:
 
 
 def noise_page(noise: Noise) -> Iterator[Part]:
-    """Yield the parts of the page; many shapes have a row each, and their details are folded at the end."""
+    """Yield the parts of the page."""
     yield Heading("noise")
-    shapes = len({source.shape for source in noise.by_shape})
-    few, details = shapes <= FEW_SHAPES, _source_table(noise.by_shape, noise.level)
-    if is_known := not all(math.isnan(source.search) for source in noise.by_shape):
-        if shapes > 1:  # a lone shape is its pool
+    if not all(math.isnan(source.search) for source in noise.by_shape):
+        if len(noise.by_shape) > 2:  # a lone shape is its pool
             yield _source_table(noise.pooled, noise.level)
-        yield details if few else _overview(noise)
-        yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format(noise.baseline, noise.candidate)}", remark=True)
+        yield _source_table(noise.by_shape, noise.level)
+        yield Prose(_WHAT, remark=True)
     if noise.trials:
         yield Heading("trials", minor=True)
         rows = noise.trials
@@ -189,41 +173,26 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         yield table(_POOLED, [row.config for row in rows], *counts, lost)
     if noise.caveats:
         yield Bullets(noise.caveats)
-    if is_known and not few:
-        yield from shape_by_shape([details], shapes)
-
-
-def _overview(noise: Noise) -> Grid:
-    """Return a row for each shape, with one number for each configuration."""
-    pairs = list(zip(noise.by_shape[::2], noise.by_shape[1::2], strict=True))
-
-    def of_both(cell: Callable[[Source], str]) -> Callable[[tuple[Source, Source]], str]:
-        return lambda pair: NOTHING if {*map(cell, pair)} == {NOTHING} else "/".join(map(cell, pair))
-
-    cells = {"noise": of_both(_noise), "of noise": of_both(_error_share)}
-    return table(SHAPE, [source.shape for source, _ in pairs], *columns_of(pairs, cells))
 
 
 def _source_table(rows: Sequence[Source], level: float) -> Grid:
     """Return a table with a row for each configuration, or for each shape and configuration."""
-    cells: dict[str, Callable[[Source], str]] = {
-        "noise": _noise,
-        f"{plain_percent(level)} interval": _search_interval,
-        "session": lambda source: spread_percent(source.session),
-        "timing": lambda source: spread_percent(source.timing),
-        "ICC": lambda source: NOTHING if math.isnan(source.correlation) else f"{source.correlation:.3f}",
-        "error": lambda source: spread_percent(source.measurement),
-        "of noise": _error_share,
-    }
-    configs, shapes = [source.config for source in rows], [source.shape for source in rows]
-    columns = columns_of(rows, cells)
+    icc = [NOTHING if math.isnan(row.correlation) else f"{row.correlation:.3f}" for row in rows]
+    columns = filled(
+        (
+            column("noise", [spread_percent(row.search) for row in rows]),
+            column(f"{plain_percent(level)} interval", map(_search_interval, rows), gives_way=1),
+            column("session", [spread_percent(row.session) for row in rows], gives_way=2),
+            column("timing", [spread_percent(row.timing) for row in rows], gives_way=3),
+            column("ICC", icc, gives_way=4),
+            column("error", [spread_percent(row.measurement) for row in rows], gives_way=5),
+            column("of noise", map(_error_share, rows), gives_way=6),
+        )
+    )
+    configs, shapes = [row.config for row in rows], [row.shape for row in rows]
     if not any(shapes):  # pooled over them
         return table(_POOLED, configs, *columns)
     return table(SHAPE, shapes, column("config", configs, kind="word"), *columns)
-
-
-def _noise(source: Source) -> str:
-    return spread_percent(source.search)
 
 
 def _search_interval(source: Source) -> str:

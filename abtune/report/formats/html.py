@@ -20,17 +20,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
-from abtune.report.page import (
-    SHAPE,
-    Grid,
-    Heading,
-    Page,
-    Part,
-    Prose,
-    Report,
-    last_drawn,
-    spans,
-)
+from abtune.report.page import SHAPE, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
 from abtune.report.text.labels import fit_labels, width_of_one_line
 from abtune.text import printable
 from abtune.version import __version__

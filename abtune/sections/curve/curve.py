@@ -22,13 +22,13 @@ from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
     Bullets,
+    Folded,
     Grid,
     Heading,
     Part,
     Prose,
     Section,
     column,
-    shape_by_shape,
     table,
 )
 from abtune.report.scale import Interval, choose_scale
@@ -230,13 +230,16 @@ def curve_page(curve: Curve, margin: float) -> Iterator[Part]:
     if len(curve.shapes) > 1:
         yield Heading("these shapes", minor=True)
         yield _grid(curve.overall, curve.level, margin)
-    if len(curve.shapes) > FEW_SHAPES:
-        yield Heading("boost % of each shape", minor=True)
-        yield _overview(curve)
     details: list[Part] = []
     for shape in curve.shapes:
         details += [Heading(shape.shape, minor=True), _grid(shape.points, curve.level, margin)]
-    yield from shape_by_shape(details, len(curve.shapes))
+    if len(curve.shapes) > FEW_SHAPES:
+        yield Heading("boost % of each shape", minor=True)
+        yield _overview(curve)
+        option, parts = f"HTML, or --shapes with at most {FEW_SHAPES} shapes", tuple(details)
+        yield Folded(summary="Shape by shape, with intervals", option=option, unfolded=False, parts=parts)
+    else:
+        yield from details
     yield Bullets(curve.caveats)
 
 
