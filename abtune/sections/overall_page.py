@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import OVERALL, overall_columns, overall_interval
-from abtune.report.page import Bullets, Grid, Heading, Prose, Section, table
+from abtune.report.page import Bullets, Grid, Heading, Section, column, table
 from abtune.report.scale import NAN, Interval
 from abtune.text import count, microseconds, p_value, percent_cell, some_of
 
@@ -18,36 +18,24 @@ def overall_section(analysis: Analysis) -> Section:
     items = [_chance(overall.improvement), *_spread(overall, analysis.settings.alpha)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
-    meanings = Prose(" ".join(_meanings(overall)), remark=True)
-    page = (Heading("all shapes together"), _boosts(analysis), Bullets(tuple(items)), meanings)
+    page = (Heading("all shapes together"), _boosts(analysis), Bullets(tuple(items)))
     return Section(name="overall", page=page, result=None)
-
-
-def _meanings(overall: Overall) -> Iterator[str]:
-    """Yield what the lines are, those that the table has."""
-    yield "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds."
-    if overall.by_kind:
-        yield "other: expected for other shapes of that kind."
-    if overall.weighted is not None:
-        yield "time: all calls of a program, each shape's geometric mean latency times its calls."
-    if overall.leave_one_out is not None:
-        yield "without: the lowest and the highest mean that leaving out one shape gives."
 
 
 def _boosts(analysis: Analysis) -> Grid:
     overall = analysis.overall
-    rows = {
-        "these shapes": overall_interval(overall.these_shapes),
-        "shapes like these": overall_interval(overall.shapes_like_these),
-    }
-    for kind in overall.by_kind:
-        rows[f"other {kind.words}"] = overall_interval(kind.shapes_like_these)
-    if overall.weighted is not None:
-        rows[f"time of {overall.weighted.name}"] = overall_interval(overall.weighted)
-    if overall.leave_one_out is not None:
-        for end in (overall.leave_one_out.low, overall.leave_one_out.high):
-            rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
-    return table(OVERALL, rows, *overall_columns(analysis, rows.values()))
+    means = {"these shapes": overall.these_shapes, "shapes like these": overall.shapes_like_these}
+    means |= {f"other {kind.words}": kind.shapes_like_these for kind in overall.by_kind}
+    rows = [(name, overall_interval(line), line.meaning) for name, line in means.items()]
+    if (time := overall.weighted) is not None:
+        rows.append((f"time of {time.name}", overall_interval(time), time.meaning))
+    if (ends := overall.leave_one_out) is not None:
+        for end, which in ((ends.low, "lowest"), (ends.high, "highest")):
+            drawn = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
+            rows.append((f"without {end.shape}", drawn, f"the {which} mean that leaving out one shape gives"))
+    names, intervals, meanings = zip(*rows, strict=True)
+    columns = overall_columns(analysis, intervals)
+    return table(OVERALL, names, *columns, column("meaning", meanings, kind="text", gives_way=3))
 
 
 def _chance(wins: Improvement) -> str:
