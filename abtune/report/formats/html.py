@@ -12,15 +12,14 @@ import hashlib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
-from abtune.report.page import SHAPE, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
+from abtune.report.page import SHAPE, Grid, Heading, Page, Report, last_drawn, spans
 from abtune.report.text.labels import fit_labels, width_of_one_line
 from abtune.text import printable
 from abtune.version import __version__
@@ -38,24 +37,6 @@ _SHORT = 30  # letters; labels of at most this length are shown whole
 _BREAKS = 12  # letters; longer headings wrap
 # A run of this many characters without a place to break makes a column too wide.
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchored:
-    """A heading that the list of contents leads to."""
-
-    heading: Heading
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """A list of the headings of a report."""
-
-    headings: tuple[Anchored, ...]
-
-
-Element: TypeAlias = Part | Anchored | Contents
 
 
 def render(report: Report) -> str:
@@ -88,7 +69,8 @@ def render(report: Report) -> str:
     pages = [page for section in report.sections for page in titled(section.page)]
     return template.render(
         title=report.title,
-        sections=outlined(pages),
+        sections=pages,
+        contents=contents(pages),
         explained=list(map(last_drawn, pages)),
         script=script,
         policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -102,23 +84,14 @@ def titled(page: Page) -> list[Page]:
     return [page[start:stop] for start, stop in itertools.pairwise([0, *titles, len(page)]) if start < stop]
 
 
-def outlined(pages: Sequence[Page]) -> list[list[Element]]:
-    """Return pages, the first with a list of contents: its own headings, and the titles of the others."""
-    sections: list[list[Element]] = [
-        [
-            # The first title is that of the whole report.
-            Anchored(heading=part, anchor=f"part-{number}-{index}")
-            if isinstance(part, Heading) and part.minor == (number == 1)
-            else part
-            for index, part in enumerate(page)
-        ]
+def contents(pages: Sequence[Page]) -> dict[str, str]:
+    """Return the headings of the first page and the titles of the others, by their anchors."""
+    return {
+        f"part-{number}-{index}": part.text
         for number, page in enumerate(pages, start=1)
-    ]
-    headings = tuple(part for section in sections for part in section if isinstance(part, Anchored))
-    if len(headings) > 1:
-        lead = len(list(itertools.takewhile(lambda part: isinstance(part, Heading | Prose), pages[0])))
-        sections[0].insert(lead, Contents(headings=headings))
-    return sections
+        for index, part in enumerate(page)
+        if isinstance(part, Heading) and part.minor == (number == 1)
+    }
 
 
 def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
