@@ -290,41 +290,28 @@ def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
     )
 
 
-_SIDES = "baseline", "candidate"
-
-
-def _same(names: str, path: str = "{}") -> dict[str, str]:
-    """Return the attribute of each field whose name it has."""
-    return {name: path.format(name) for name in names.split()}
-
-
-def _of_sides(field: str, name: str) -> dict[str, str]:
-    """Return the attribute of a field of each side."""
-    return {field.format(side): f"{side}.{name}" for side in _SIDES}
-
-
+_SETTINGS = "baseline candidate level margin tolerance rng_seed estimand method"
+_OF_ANALYSIS = "definition sentence shapes_in_dataset caveats overall claims worst"
 # By field, the attribute of an analysis.
 ANALYSIS = {
-    **_same("baseline candidate level margin tolerance rng_seed", "settings.{}"),
-    **_same("estimand method", "settings.{}"),
+    **{name: f"settings.{name}" for name in _SETTINGS.split()},
     "correction_method": "settings.correction",
     "interval_method": "settings.interval.words",
     "test_method": "settings.difference_test.words",
     "correction": "settings.procedure.words",
-    **_same("definition sentence shapes_in_dataset caveats overall claims worst"),
+    **{name: name for name in _OF_ANALYSIS.split()},
 }
-# By field, the attribute of a comparison; also the order of the columns of CSV.
+# In the order of the columns of CSV; {} stands for each side.
+_OF_COMPARISON = """
+    shape workload {} n_{} boost boost_low boost_high p p_adjusted verdict reason p_equivalence
+    p_equivalence_adjusted p_welch p_welch_adjusted p_resampled p_resampled_adjusted boost_low_simultaneous
+    boost_high_simultaneous boost_at_least latency_{} noise_{} failed_{} caveats
+"""
+# By field, the attribute of a comparison: n_baseline is baseline.n.
 COMPARISON = {
-    **_same("shape workload"),
-    **_of_sides("{}", "config"),
-    **_of_sides("n_{}", "n"),
-    **_same("boost boost_low boost_high p p_adjusted verdict reason p_equivalence p_equivalence_adjusted"),
-    **_same("p_welch p_welch_adjusted p_resampled p_resampled_adjusted"),
-    **_same("boost_low_simultaneous boost_high_simultaneous boost_at_least"),
-    **_of_sides("latency_{}", "latency"),
-    **_of_sides("noise_{}", "noise"),
-    **_of_sides("failed_{}", "failed"),
-    "caveats": "caveats",
+    field.format(side): f"{side}.{field[:-3] or 'config'}" if field.endswith("{}") else field
+    for field in _OF_COMPARISON.split()
+    for side in ("baseline", "candidate")
 }
 
 
