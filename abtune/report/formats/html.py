@@ -53,7 +53,7 @@ def render(report: Report) -> str:
     environment.filters |= {
         "breakable": breakable,
         "name": name,
-        "kind": lambda part: type(part).__name__,
+        "kind": lambda block: type(block).__name__,
     }
     environment.globals |= {
         "breaks": lambda heading: len(heading) > _BREAKS,
@@ -80,17 +80,17 @@ def render(report: Report) -> str:
 
 def titled(page: Page) -> list[Page]:
     """Return a page in pieces: each further title that it has begins one of its own."""
-    titles = [i for i, part in enumerate(page) if isinstance(part, Heading) and not part.minor and i]
+    titles = [i for i, block in enumerate(page) if isinstance(block, Heading) and not block.minor and i]
     return [page[start:stop] for start, stop in itertools.pairwise([0, *titles, len(page)]) if start < stop]
 
 
 def contents(pages: Sequence[Page]) -> dict[str, str]:
     """Return the headings of the first page and the titles of the others, by their anchors."""
     return {
-        f"part-{number}-{index}": part.text
+        f"part-{number}-{index}": block.text
         for number, page in enumerate(pages, start=1)
-        for index, part in enumerate(page)
-        if isinstance(part, Heading) and part.minor == (number == 1)
+        for index, block in enumerate(page)
+        if isinstance(block, Heading) and block.minor == (number == 1)
     }
 
 
