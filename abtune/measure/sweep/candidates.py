@@ -20,10 +20,9 @@ from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.sweep.session import Session
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
-from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
+from abtune.measure.workers.tasks import Timed, build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
 # A search with one core builds this many candidates in a row. With more cores, chunks are smaller.
@@ -70,17 +69,17 @@ SCHEDULES = 16
 
 
 class HealthCheck:
-    """The health of a session's machine: checked before anything is kept, and again when much fails."""
+    """The health of a machine: checked before anything is kept, and again when much fails."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, plan: Plan, cluster: Cluster) -> None:
+        self._plan, self._cluster = plan, cluster
         self._lock = asyncio.Lock()
         self._begun = -math.inf
         self.passed = asyncio.Event()
 
     async def run(self) -> None:
         """Try out all configurations."""
-        await try_out(self._session.plan, self._session.cluster)
+        await try_out(self._plan, self._cluster)
         self.passed.set()
 
     async def rerun(self) -> None:
@@ -91,7 +90,7 @@ class HealthCheck:
                 return
             self._begun = time.monotonic()
             try:
-                await _try_kernels(self._session.plan.settings, self._session.cluster, RANDOM)
+                await _try_kernels(self._plan.settings, self._cluster, RANDOM)
             except TargetError as error:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
@@ -132,10 +131,10 @@ async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Ca
     config = replace(problem.config, strategy="replay-trace", strategy_options={})
     sampling = replace(problem, config=config)
     try:
-        proposal: Proposal = await _searched(cluster, propose, sampling, History(), count, 1, 1)
+        (candidates, *_), _ = await _searched(cluster, propose, sampling, History(), count, 1, 1)
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {with_remedy(str(error))}") from None
-    return proposal.candidates
+    return tuple(candidates)
 
 
 async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, taker: Configuration) -> None:

@@ -16,10 +16,10 @@ from abtune.measure.plan.plan import Plan, Run, rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, RunRecord
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
+from abtune.measure.sweep.candidates import cannot_take_over, try_candidates
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError
-from abtune.measure.workers.tasks import Proposal, in_process, propose
+from abtune.measure.workers.tasks import in_process, propose
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.
 ATTEMPTS = 3
@@ -36,7 +36,6 @@ class Search:
     history: History  # all its trials so far
     started: str  # when it started: UTC, ISO 8601
     priority: int  # a higher one goes first
-    health: HealthCheck  # proves that the machine is fit
     group: Sequence[Search]  # those of its shape and seed if they share what they find, itself included
     moved: asyncio.Condition  # notified when a search of the group has kept a step, or is over
     is_finished: bool  # whether the run is over
@@ -65,10 +64,10 @@ class Search:
 
     async def _prove(self, *, broken: bool) -> None:
         """Wait until the machine has proved fit; have it checked again if it may have broken since."""
-        if not self.health.passed.is_set():
-            await self.health.passed.wait()
+        if not self.session.health.passed.is_set():
+            await self.session.health.passed.wait()
         elif broken:
-            await self.health.rerun()
+            await self.session.health.rerun()
 
     def _looks_broken(self, longer: History, *, hangs: bool = False) -> bool:
         """Tell whether all of the last candidates failed, or even took too long."""
@@ -82,13 +81,12 @@ class Search:
         count = history.count(self.session.plan.settings)
         threads = self.session.cluster.threads(self.session.runs_left)
         arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
-        proposal: Proposal = await self.session.cluster.run(
+        proposal, seconds = await self.session.cluster.run(
             "search", propose, *arguments, priority=self.priority
         )
-        self.session.repeated += proposal.repeated
-        longer = history.proposed(
-            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
-        )
+        candidates, cost_model, repeated = proposal
+        self.session.repeated += repeated
+        longer = history.proposed(candidates, cost_model=cost_model, seconds=seconds)
         # An iteration that finds nothing new is over.
         return longer if longer.pending else longer.tried((), seconds=0.0)
 
@@ -133,7 +131,7 @@ class Search:
                 await self._prove(broken=self._looks_broken(history, hangs=True))
         except (asyncio.CancelledError, ChildError, KilledWorker):  # the trials until here count
             kept = history is not self.history and not self._looks_broken(history)
-            if kept and self.health.passed.is_set():
+            if kept and self.session.health.passed.is_set():
                 self._keep(history)
             raise
         return history
@@ -206,13 +204,12 @@ async def search_all(session: Session) -> None:
     # Two runs per slot, so that cores search for one half while devices time the other half.
     together = max(map(len, groups), default=1)
     slots = asyncio.Semaphore((2 * session.cluster.searchers + session.cluster.devices) // together)
-    health = HealthCheck(session)
 
     async def search(group: Sequence[Run], priority: int) -> None:
         async with slots:
             # Taken out, so that the history of a finished run is freed.
             past = [histories.pop(run.key) for run in group]
-            await _search_together(session, group, past, priority, health)
+            await _search_together(session, group, past, priority)
             # A finished run has one more winner to measure, so the other searches have to end earlier.
             if not limit.expired():
                 limit.reschedule(_deadline(session))
@@ -220,7 +217,7 @@ async def search_all(session: Session) -> None:
     try:
         async with asyncio.timeout_at(_deadline(session)) as limit, asyncio.TaskGroup() as group:
             if left:
-                group.create_task(health.run())
+                group.create_task(session.health.run())
             for index, runs in enumerate(groups):
                 group.create_task(search(runs, -index))
     except TimeoutError:
@@ -244,11 +241,7 @@ def _forget_half_pairs(plan: Plan, store: Store) -> None:
 
 
 async def _search_together(
-    session: Session,
-    group: Sequence[Run],
-    past: Sequence[tuple[History, str]],
-    priority: int,
-    health: HealthCheck,
+    session: Session, group: Sequence[Run], past: Sequence[tuple[History, str]], priority: int
 ) -> None:
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
     searches: list[Search] = []
@@ -260,7 +253,6 @@ async def _search_together(
             history=history,
             started=started or now(),
             priority=priority,
-            health=health,
             group=searches,
             moved=moved,
             is_finished=session.store.is_finished(run),

@@ -15,6 +15,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord, with_transfers
 from abtune.measure.store.store import Store
+from abtune.measure.sweep.candidates import HealthCheck
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
 
@@ -47,11 +48,12 @@ class Session:
         self.plan = plan
         self.store = store
         self.cluster = cluster
+        self.health = HealthCheck(plan, cluster)
         self._end = end  # of the monotonic clock
         self._length = self.time_left()
         self.progress = progress
         self.out_of_time = False
-        self.repeated = 0  # iterations that were searched twice, as Proposal tells
+        self.repeated = 0  # iterations that were searched twice, the second time as stock MetaSchedule
         measured = store.rounds()
         self.transfer = with_transfers(measured.values(), planned=plan.transfer)
         self._measured = {label: len(rounds.winners) for label, rounds in measured.items()}

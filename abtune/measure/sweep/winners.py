@@ -12,7 +12,7 @@ from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_winners
-from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
+from abtune.measure.sweep.candidates import cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
@@ -63,7 +63,7 @@ async def measure_all(session: Session) -> None:
         await session.cluster.interrupt()
     session.out_of_time = stopped or bool(left)
     if doubtful:  # each of these winners worked before; the check waits, because it builds
-        await HealthCheck(session).rerun()
+        await session.health.rerun()
     for rounds in doubtful:
         session.store.save_rounds(rounds)
 

@@ -219,10 +219,16 @@ class Cluster:
 @contextlib.asynccontextmanager
 async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
     """Yield a connection to a cluster whose workers all have a pool."""
-    cluster = _remote(workplace.facts, workplace.scheduler) if workplace.scheduler else _local(workplace)
+    source = connected(workplace.scheduler) if workplace.scheduler else _local(workplace)
     with naming_losses():
-        async with cluster as opened:
-            yield opened
+        async with source as (client, offers):
+            cluster = Cluster(client, workplace.facts, [*offers.values()])
+            await client.register_plugin(cluster.pool)
+            try:
+                yield cluster
+            finally:  # otherwise the workers of others would keep their processes, and these their devices
+                if workplace.scheduler:
+                    await cluster.leave()
 
 
 @contextlib.contextmanager
@@ -239,7 +245,7 @@ def naming_losses() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
+async def _local(workplace: Workplace) -> AsyncIterator[tuple[Client, Mapping[str, Offer]]]:
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + DEVICE_THREADS * devices
@@ -261,24 +267,7 @@ async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
             ) as local,
             Client(local, asynchronous=True, set_as_default=False) as client,
         ):
-            yield await _with_pools(client, facts, [{**resources, THREADS: threads}])
-
-
-@contextlib.asynccontextmanager
-async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
-    async with connected(scheduler) as (client, offers):
-        cluster = await _with_pools(client, facts, [*offers.values()])
-        try:
-            yield cluster
-        finally:  # otherwise the workers would keep their processes, and these their devices
-            await cluster.leave()
-
-
-async def _with_pools(client: Client, facts: TargetFacts, offers: Sequence[Offer]) -> Cluster:
-    """Return the cluster after giving each worker its pool."""
-    cluster = Cluster(client, facts, offers)
-    await client.register_plugin(cluster.pool)
-    return cluster
+            yield client, {"": {**resources, THREADS: threads}}
 
 
 def device_threads(offers: Sequence[Offer]) -> int:

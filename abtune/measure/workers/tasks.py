@@ -31,16 +31,6 @@ MEMORY_SHARE = 1 / 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """The candidates of one iteration."""
-
-    candidates: tuple[Candidate, ...]  # to be tried
-    cost_model: bytes  # state of the cost model that picked them
-    seconds: float  # duration of the search, summed over its threads
-    repeated: bool  # whether it was made again with MetaSchedule's own postprocessors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Kernels to time, and trials of candidates that could not be built, in the order of the search."""
 
@@ -68,14 +58,11 @@ def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float
 
 def propose(
     pool: ProcessPool, problem: Problem, history: History, count: int, rng_seed: int, threads: int
-) -> Proposal:
-    """Return the candidates of one iteration, searched with `threads`, but no more than there are cores."""
+) -> tuple[tuple[tuple[Candidate, ...], bytes, bool], float]:
+    """Return what :func:`abtune.measure.tvm.propose.propose` does, and its seconds summed over `threads`."""
     threads = min(threads, cpu_count())
     answer, seconds = in_process(pool, "propose", problem, history, count, rng_seed, threads)
-    candidates, cost_model, repeated = answer
-    return Proposal(
-        candidates=candidates, cost_model=cost_model, seconds=seconds * threads, repeated=repeated
-    )
+    return answer, seconds * threads
 
 
 def build_batch(

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import tempfile
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -107,21 +106,16 @@ def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.Monke
     asyncio.run(silent.interrupt())
 
 
-def test_dask_does_not_look_at_what_threads_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_does_not_look_at_what_threads_do() -> None:
     """Before Python 3.11.9 that hangs for ever where a thread ends in that moment."""
 
-    async def without_pools(client: Client, *_: Any) -> Client:
-        return client
-
     async def callbacks() -> dict[str, set[str]]:
-        async with cluster.open_cluster(make_workplace()) as opened:
-            client = cast("Client", opened)
+        async with cluster._local(make_workplace()) as (client, _):
             by_worker: dict[str, set[str]] = await client.run(
                 lambda dask_worker: set(dask_worker.periodic_callbacks)
             )
             return by_worker
 
-    monkeypatch.setattr(cluster, "_with_pools", without_pools)
     (names,) = asyncio.run(callbacks()).values()
     assert "heartbeat" in names
     assert not names & {"profile", "profile-cycle"}
@@ -211,21 +205,17 @@ def test_a_connection_that_dask_has_closed_is_left(when: str) -> None:
     asyncio.run(leave_closed())
 
 
-def test_a_task_for_a_connection_that_dask_has_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_for_a_connection_that_dask_has_closed_is_one_line() -> None:
     """A search may submit its next task before it hears that the connection is lost."""
 
-    @contextlib.asynccontextmanager
-    async def local(_: Any) -> AsyncIterator[cluster.Cluster]:
+    async def search() -> None:
         async with LocalCluster(n_workers=0, asynchronous=True, dashboard_address=None) as started:
             client = await Client(started, asynchronous=True, set_as_default=False)
             await client.close()
-            yield cluster.Cluster(client, make_facts(), [ONE])
+            with cluster.naming_losses():
+                opened = cluster.Cluster(client, make_facts(), [ONE])
+                await opened.run("search", build, "a problem", priority=1)
 
-    async def search() -> None:
-        async with cluster.open_cluster(make_workplace()) as opened:
-            await opened.run("search", build, "a problem", priority=1)
-
-    monkeypatch.setattr(cluster, "_local", local)
     with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
         asyncio.run(search())
 
