@@ -7,7 +7,6 @@ import datetime
 import math
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from distributed.scheduler import KilledWorker
 
@@ -27,23 +26,26 @@ ATTEMPTS = 3
 SUSPICIOUS = 4
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Search:
     """One run on its way."""
 
-    session: Session  # the sweep that it belongs to
-    run: Run  # shape, configuration and seed
-    history: History  # all its trials so far
-    started: str  # when it started: UTC, ISO 8601
-    priority: int  # a higher one goes first
-    group: Sequence[Search]  # those of its shape and seed if they share what they find, itself included
-    moved: asyncio.Condition  # notified when a search of the group has kept a step, or is over
-    is_finished: bool  # whether the run is over
+    def __init__(
+        self, session: Session, run: Run, past: tuple[History, str], group: Sequence[Search], priority: int
+    ) -> None:
+        self.session, self.run = session, run
+        self.settings, self.cluster = session.plan.settings, session.cluster
+        self.history, started = past  # all its trials so far, and when it started
+        self.started = started or now()
+        self.group = group  # the searches of its shape and seed if they share what they find, itself included
+        self.priority = priority  # a higher one goes first
+        self.moved = asyncio.Condition()  # notified when it has kept a step, or is over
+        self.is_finished = session.store.is_finished(run)
+        self._problem = Problem(shape=run.shape, config=run.config, target=self.settings.target)
 
     async def carry_on(self) -> None:
         """Search to the end, or until the time is up."""
         failures = 0  # of the present step
-        while step := self.history.next_step(self.session.plan.settings):
+        while step := self.history.next_step(self.settings):
             try:
                 if step == "propose":
                     longer = await self._propose(failures)
@@ -78,12 +80,9 @@ class Search:
     async def _propose(self, attempt: int) -> History:
         """Return the history after the first step of an iteration: propose candidates."""
         history = self.history
-        count = history.count(self.session.plan.settings)
-        threads = self.session.cluster.threads(self.session.runs_left)
-        arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
-        proposal, seconds = await self.session.cluster.run(
-            "search", propose, *arguments, priority=self.priority
-        )
+        count, threads = history.count(self.settings), self.cluster.threads(self.session.runs_left)
+        task = (propose, self._problem, history, count, self._rng_seed(attempt), threads)
+        proposal, seconds = await self.cluster.run("search", *task, priority=self.priority)
         candidates, cost_model, repeated = proposal
         self.session.repeated += repeated
         longer = history.proposed(candidates, cost_model=cost_model, seconds=seconds)
@@ -94,36 +93,29 @@ class Search:
         """Return the history after an exchange: the partner's fastest schedules are to be tried."""
         history = self.history
         (partner,), exchange = (one for one in self.group if one is not self), len(history.exchanged_at)
-        async with self.moved:
-            await self.moved.wait_for(lambda: partner.is_finished or partner.history.iterations > exchange)
-        count = history.count(self.session.plan.settings)
+        async with partner.moved:
+            await partner.moved.wait_for(lambda: partner.is_finished or partner.history.iterations > exchange)
+        count = history.count(self.settings)
         known = frozenset(trial.candidate.module_hash for trial in history.trials)
         texts = [trial.candidate.text for trial in partner.history.offer(exchange)]
         task = (in_process, "adopt", self._problem, texts, known, count)
         try:
-            candidates, seconds = await self.session.cluster.run("search", *task, priority=self.priority)
+            candidates, seconds = await self.cluster.run("search", *task, priority=self.priority)
         except CallFailed as error:
             raise cannot_take_over(self.run.config, error) from None
         return history.exchanged(candidates, seconds=seconds)
 
-    @property
-    def _problem(self) -> Problem:
-        target = self.session.plan.settings.target
-        return Problem(shape=self.run.shape, config=self.run.config, target=target)
-
     def _rng_seed(self, attempt: int) -> int:
         run, iteration = self.run, self.history.iterations
-        root = self.session.plan.settings.rng_seed
-        rng = rng_for(root, run.shape.label, run.config.name, run.seed, iteration, attempt)
+        rng = rng_for(self.settings.rng_seed, run.shape.label, run.config.name, run.seed, iteration, attempt)
         # TVM takes seeds modulo 2**31 - 1, and 0 as 1 (``random_engine.h``). So each of these is another
         # seed.
         return int(rng.integers(1, 2**31 - 1))
 
     async def _try(self) -> History:
         """Return the history after the second step of an iteration: build and time the candidates."""
-        history, session = self.history, self.session
-        tried = (session.plan.settings, session.cluster, self._problem, history.pending)
-        cores = session.cluster.threads(session.runs_left)
+        history, cores = self.history, self.cluster.threads(self.session.runs_left)
+        tried = (self.settings, self.cluster, self._problem, history.pending)
         try:
             async for timed in try_candidates(*tried, priority=self.priority, cores=cores):
                 history = history.tried(timed.trials, seconds=timed.seconds)
@@ -146,7 +138,7 @@ class Search:
         record = self._record(failure)
         self.session.store.save_record(record)
         self.session.note_record(record)
-        self.session.progress.advance(self.session.plan.settings.trials - len(self.history.trials))
+        self.session.progress.advance(self.settings.trials - len(self.history.trials))
         self.is_finished = True
         await self._tell()
 
@@ -162,7 +154,7 @@ class Search:
         if winner is None and not failure:
             reasons = [trial.message for trial in trials if trial.message] or ["the search found nothing"]
             failure = f"no candidate could be timed; the last: {reasons[-1]}"
-        is_shared = self.session.plan.settings.is_shared
+        is_shared = self.settings.is_shared
         return RunRecord(
             shape=run.shape.label,
             config=run.config.name,
@@ -245,20 +237,7 @@ async def _search_together(
 ) -> None:
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
     searches: list[Search] = []
-    moved = asyncio.Condition()
-    searches += [
-        Search(
-            session=session,
-            run=run,
-            history=history,
-            started=started or now(),
-            priority=priority,
-            group=searches,
-            moved=moved,
-            is_finished=session.store.is_finished(run),
-        )
-        for run, (history, started) in zip(group, past, strict=True)
-    ]
+    searches += [Search(session, run, one, searches, priority) for run, one in zip(group, past, strict=True)]
     async with asyncio.TaskGroup() as tasks:
         for search in searches:
             if not search.is_finished:
