@@ -19,10 +19,10 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
-from abtune.measure.workers.tasks import Timed, build_batch, in_process, propose, time_batch
+from abtune.measure.workers.tasks import build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
 # A search with one core builds this many candidates in a row. With more cores, chunks are smaller.
@@ -37,20 +37,20 @@ async def try_candidates(
     *,
     priority: int,
     cores: int = 1,
-) -> AsyncIterator[Timed]:
-    """Yield the trials of candidates chunk by chunk, in their order; `cores` is the share of this search."""
+) -> AsyncIterator[tuple[tuple[Trial, ...], float]]:
+    """Yield the trials of candidates and their seconds, chunk by chunk; this search has `cores` to itself."""
     size = max(1, CHUNK // cores)
 
-    async def try_chunk(start: int) -> Timed:
+    async def try_chunk(start: int) -> tuple[tuple[Trial, ...], float]:
         chunk = candidates[start : start + size]
         build = (problem, chunk, settings.build_timeout)
         # The first chunk goes first. Priorities of runs are whole numbers, so none comes in between.
         later = start / len(candidates)
-        timed: Timed = await cluster.search_and_measure(
+        trials, building, timing = await cluster.search_and_measure(
             build_batch, build, time_batch, settings, priority=priority - later
         )
-        cluster.builds.append(timed.building / len(chunk))
-        return timed
+        cluster.builds.append(building / len(chunk))
+        return trials, building + timing
 
     tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), size)]
     try:
@@ -172,7 +172,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, config: Configurati
     problem = Problem(shape=SHAPE, config=config, target=settings.target)
     candidates = await _sample(cluster, problem, KERNELS)
     tried = try_candidates(settings, cluster, problem, candidates, priority=1)
-    trials = [trial async for timed in tried for trial in timed.trials]
+    trials = [trial async for some, _ in tried for trial in some]
     if not any(trial.status is TrialStatus.OK for trial in trials):
         reason = trials[-1].message if trials else "the search proposed nothing"
         what = f"build and time kernels of {config.name!r}"

@@ -117,8 +117,8 @@ class Search:
         history, cores = self.history, self.cluster.threads(self.session.runs_left)
         tried = (self.settings, self.cluster, self._problem, history.pending)
         try:
-            async for timed in try_candidates(*tried, priority=self.priority, cores=cores):
-                history = history.tried(timed.trials, seconds=timed.seconds)
+            async for trials, seconds in try_candidates(*tried, priority=self.priority, cores=cores):
+                history = history.tried(trials, seconds=seconds)
                 # A device that hangs costs each candidate its whole time limit, so it is not waited for.
                 await self._prove(broken=self._looks_broken(history, hangs=True))
         except (asyncio.CancelledError, ChildError, KilledWorker):  # the trials until here count

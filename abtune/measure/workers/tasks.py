@@ -39,15 +39,6 @@ class Batch:
     seconds: float  # duration of building them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
-    """A batch that was timed."""
-
-    trials: tuple[Trial, ...]  # one per candidate, in the order of the search
-    seconds: float  # duration of building and timing
-    building: float  # of that, the duration of building
-
-
 def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float]:
     """Return what a function returns in a process that searches, and how many seconds that took."""
     started = time.monotonic()
@@ -94,8 +85,8 @@ def _failed(candidate: Candidate, status: TrialStatus, error: ChildError) -> Tri
     return Trial(candidate=candidate, status=actual, latency=math.nan, message=str(error))
 
 
-def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
-    """Return the trials of a batch, timed on one device."""
+def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> tuple[tuple[Trial, ...], float, float]:
+    """Return the trials of a batch, timed on one device, and the seconds of building and of timing them."""
     with pool.slot("device") as slot:
         started = time.monotonic()  # the wait for the device is no time of the run
         trials = tuple(
@@ -103,8 +94,7 @@ def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
             for candidate, built in zip(batch.candidates, batch.built, strict=True)
         )
         relieve(pool, slot, settings)
-    seconds = batch.seconds + time.monotonic() - started
-    return Timed(trials=trials, seconds=seconds, building=batch.seconds)
+    return trials, batch.seconds, time.monotonic() - started
 
 
 def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidate, kernel: Kernel) -> Trial:

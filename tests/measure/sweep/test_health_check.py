@@ -21,7 +21,6 @@ from abtune.measure.sweep.candidates import CHUNK, HealthCheck, try_candidates
 from abtune.measure.sweep.run_sweep import measure_all
 from abtune.measure.sweep.searching import SUSPICIOUS
 from abtune.measure.workers.cluster import Cluster
-from abtune.measure.workers.tasks import Timed
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -139,15 +138,15 @@ def test_candidates_are_tried_in_their_order(cores: int, size: int) -> None:
     class Noting:
         builds: ClassVar[list[float]] = []
 
-        async def search_and_measure(self, *args: Any, priority: float) -> Timed:
+        async def search_and_measure(self, *args: Any, priority: float) -> tuple[object, float, float]:
             asked.append((args[1][1], priority))
-            return Timed(trials=(), seconds=0.0, building=0.0)
+            return (), 0.0, 0.0
 
     async def drain() -> None:
         noting = cast("Cluster", Noting())
         problem = Problem(shape=SMALL, config=PLAIN, target="")
         tried = try_candidates(make_settings(), noting, problem, candidates, priority=-3, cores=cores)
-        assert len([timed async for timed in tried]) == len(asked)
+        assert len([chunk async for chunk in tried]) == len(asked)
 
     candidates = [make_trial(number=number).candidate for number in range(3 * CHUNK + 1)]
     asyncio.run(drain())
