@@ -641,6 +641,17 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_a_reader_of_the_log_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep of hours goes on without it, and discards what it would have said."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as stream, progress_for(stream) as progress:
+        progress.begin("trials", 2, 0)
+        progress.warn("one run failed")
+        progress.warn("another, too")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_recorded_command_can_be_repeated(
     run: Run, set_target: SetTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:

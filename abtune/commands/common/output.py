@@ -200,15 +200,18 @@ class Log:
         if self._total > self._done > before and now - began >= 60:
             seconds = (self._total - self._done) * (now - began) / (self._done - before)
             words.append(f"about {span(seconds)} left")
-        print("; ".join(filter(None, [*words, self._news])), file=self._stream, flush=True)
+        self.warn("; ".join(filter(None, [*words, self._news])))
 
     def tell(self, news: str) -> None:
         """Say news in the next line."""
         self._news = news
 
     def warn(self, line: str) -> None:
-        """Say a line at once."""
-        print(line, file=self._stream, flush=True)
+        """Say a line at once; a reader that has left ends no sweep."""
+        try:
+            print(line, file=self._stream, flush=True)
+        except OSError:
+            abandon(self._stream)
 
 
 @contextlib.contextmanager
