@@ -8,10 +8,8 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -190,16 +188,23 @@ def test_a_module_that_doubles_in_every_step_is_left_alone(operation: str) -> No
     assert "#" in label_of(doubled, hash_text, sizes, ["float32"] * 3)
 
 
-def test_a_convolution_that_leaves_out_an_input_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product of two copies has the blocks of a convolution, but not its filter."""
-    access = workloads._Access(buffer=3, indices=())
-    blocks = [
-        (access, (replace(access, buffer=1),)),
-        (replace(access, buffer=4), (access, access)),
-    ]
-    monkeypatch.setattr(workloads, "_Graph", lambda _: SimpleNamespace(inputs=[1, 2], blocks=blocks))
+@pytest.mark.parametrize(
+    ("rows", "columns", "filters", "is_known"),
+    [
+        *(("(b+e)", "(c+f)", "B[e,f,g,d]", True), ("((2*b)+e)", "((2*c)+f)", "B[e,f,g,d]", True)),
+        *(("(b+e)", "(c+f)", "C[e,f,g,d]", False), ("((2*b)+e)", "(c+f)", "B[e,f,g,d]", False)),
+        *(("(b+(2*e))", "(c+(3*f))", "B[e,f,g,d]", False), ("(b+e)", "(c+f)", "B[f,e,g,d]", False)),
+    ],
+)
+def test_a_convolution_is_known_by_its_indices(
+    monkeypatch: pytest.MonkeyPatch, rows: str, columns: str, filters: str, *, is_known: bool
+) -> None:
+    """Its two strides are alike, and so are its dilations; and it has the filter."""
+    product = f"D[a,b,c,d]=(({filters}*C[a,{rows},{columns},g])+D[a,b,c,d])"
+    monkeypatch.setattr(workloads, "_blocks", lambda _: ["C[a,b,c,d]=A[a,b,c,d]", product])
     module = base64.b64encode(b'{"nodes": []}').decode()
-    assert label_of(module, "123", ((1, 1, 1, 1),) * 3, ["float32"] * 3) == "1x1x1x1,1x1x1x1,1x1x1x1#123"
+    label = label_of(module, "123", ((1, 1, 1, 1),) * 3, ["float32"] * 3)
+    assert label.startswith("N=1_H=1_W=1_C=1_K=1_R=1_S=1_STR=" if is_known else "1x1x1x1,1x1x1x1,1x1x1x1#123")
 
 
 def test_modules_of_the_installed_tvm_are_recognised() -> None:
