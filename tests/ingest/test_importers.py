@@ -88,21 +88,17 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         ("# Results\n", "abtune import lists what it reads"),
         (
-            "shape,config,seed0,seed1\nx,a,1,2\n",
-            "a line holds one timing; put columns of several seeds below each other, with a column seed",
-        ),
-        (
             "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",
             "take out dtype, or write it into the labels: --columns shape=shape+dtype",
         ),
         (
             "M,N,a,b\n128,1,1.5,1.4\n",
-            "if M and N say what was timed and a, b are configurations: abtune import timings file.txt "
+            "if each of the other columns is a configuration: abtune import timings file.txt "
             "--columns shape=M+N --unit ms --out",
         ),
         (
             "op name,batch size,a,b\nx,1,1.5,1.4\n",
-            "if op name and batch size say what was timed and a, b are configurations: abtune import timings "
+            "if each of the other columns is a configuration: abtune import timings "
             "file.txt --columns 'shape=op name+batch size' --unit ms --out",
         ),
         (
@@ -120,12 +116,6 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "write templates::csv(), rename its column unit",
         ),
         ("Function  MBytes/sec  Min (sec)\nCopy  1  2\n", "--columns shape=function,time=min_runtime"),
-        ("real 1\n\nuser\t0m1.2s\n", "time commands by hyperfine --export-json FILE COMMAND"),
-        ("JobID JobName Elapsed\n1 a 00:00:01\n", "sacct -P --delimiter=, --format=JobName,ElapsedRaw"),
-        (
-            "Output template: perf,%name%,%-time%\nperf,a,1\n",
-            "grep -E '^(perf|Output)' FILE | sed 's/^Output template: //; 1s/%//g' > NAME.csv",
-        ),
         (
             "a  1  2\nb  3  4\n",
             "if blanks separate its columns: sed 's/^ *//; s/  */,/g' file.txt > file-commas.csv",
@@ -142,7 +132,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             ",N,Triton,Torch\n0,256,4.1,4.2\n",
-            "and Triton, Torch are configurations: abtune import timings file.txt --columns shape=N",
+            "is a configuration: abtune import timings file.txt --columns shape=N --unit ms",
         ),
         (
             '{"results": [{"times": {}}]}',
@@ -155,23 +145,17 @@ def test_a_folder_with_both_is_asked_about() -> None:
         (" \n", "no importer knows this content; it is empty"),
         (
             'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',
-            "says what was timed: abtune import timings file.txt --out",
+            "is a configuration: abtune import timings file.txt --columns shape=shape --out",
         ),
         (
             "a,old,0,1.5\na,new,0,1.4\n",
             "its first line holds values; write above it names of",
         ),
         ("shape,config,time (min)\nx,a,9\n", "it has no column of times; write its timings as CSV with"),
-        ("old,new\n1,2\n", "columns of times need names such as shape,config,time_ms or shape,old (ms),new"),
         (
             "# R\n\n| Case | Old (ms) | New (ms) | Change |\n|:-|-:|-:|-:|\n| x | 1 | 2 | - |\n",
             "take out Change",
         ),
-        (
-            ':::MLLOG {"key": "result_mean_latency_ns", "value": 1}\n',
-            "statistics and no single timings; write",
-        ),
-        ("Performance counter stats for './a':\n\n 1.2 seconds time elapsed\n", "statistics and no single"),
         ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "headings such as | Shape | old (ms) | new (ms) |, and"),
     ],
 )
@@ -223,7 +207,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "benchstat compared",
         ),
         (b"2024-05-01\nRunning ./b\nBenchmark  Time  CPU  Iterations\nA 1 ns 1 ns 9\n", "benchmark_out=FILE"),
-        (b'{"mean": {"confidence_interval": {}}}', "give the file sample.json of criterion beside it"),
+        (b'{"mean": {"confidence_interval": {}}}', "give the files sample.json of criterion"),
         (
             b"|  ID  |  Task Description  | Latency (ms) | Trials |\n",
             "records that Ansor wrote: RecordToFile",
