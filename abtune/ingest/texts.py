@@ -99,9 +99,9 @@ def naming(where: object) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from None
 
 
-def is_json_of(text: str, names: Sequence[str], begin: str = "{") -> bool:
+def is_json_of(text: str, names: Sequence[str]) -> bool:
     """Return whether the beginning of a text is JSON that has values of all these names."""
-    return text.lstrip().startswith(begin) and all(re.search(rf'"{name}"\s*:', text) for name in names)
+    return text.lstrip().startswith(("{", "[")) and all(re.search(rf'"{name}"\s*:', text) for name in names)
 
 
 def parse_json(text: str) -> Any:

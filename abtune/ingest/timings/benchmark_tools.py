@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,13 @@ from abtune.ingest.timings.timing_cells import FileCell, Reading, import_reading
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
-_CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
+_SHAPE = Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations.")
+_NAMES = """With --run the name of a benchmark is a shape, and NAME is the
+    configuration; with --shape the name is a configuration.
+    """
+_CRITERION = re.compile(r'\A\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
+_GO_TIME = re.compile(_GO_LINE.pattern + ".* ns/op", re.M)
 # A time that does not follow its name, because the benchmark printed something.
 _GO_BROKEN = re.compile(r"(?!Benchmark\S*[ \t]+\d+[ \t])(.*[ \t])?\d+[ \t]+[\d.e+-]+ ns/op")
 # A benchmark without a time: what ended its process may stand behind it.
@@ -33,7 +38,7 @@ _GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
 _NO_NAME = "has a time that does not follow its name; put both on one line, or take it out if it is no result"
-_CARGO_LINE = re.compile(r"test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
+_CARGO_LINE = re.compile(r"^test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 # What changes the meaning of a score: with more threads, a throughput is of all of them.
@@ -43,8 +48,58 @@ _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
 
 
-def _asv(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield the benchmarks that have samples, in seconds, and those that failed; asv skipped a NaN."""
+def named_importer(
+    name: str,
+    kind: str,
+    known_by: Sequence[str] | re.Pattern[str],
+    *,
+    files: str = "*.json",
+    seed: str = "file",
+) -> Callable[[Callable[[str, Path], Iterator[FileCell]]], Importer]:
+    """Make an importer of a function that reads the text of one file; its docstring is the help.
+
+    Its files are known by a pattern, or are JSON with values of these names. ``seed`` says what a seed is.
+    """
+    known = known_by.search if isinstance(known_by, re.Pattern) else partial(is_json_of, names=known_by)
+
+    def importer(read_cells: Callable[[str, Path], Iterator[FileCell]]) -> Importer:
+        def read(sources: Sequence[Source], values: Values) -> Imported:
+            readings: dict[Source, Reading] = {}
+            seeds: Counter[tuple[str, str, str | None]] = Counter()
+            for source, text in read_once(sources):
+                if source.seed_in_path and seed != "file":
+                    raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
+                with naming(source.path):
+                    cells = list(named_cells(read_cells(text, source.path), text))
+                for index, cell in enumerate(cells):
+                    # Criterion has a file for each benchmark, so seeds are counted by its name, too.
+                    key = (source.config, source.shape, cell.name)
+                    cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[key])
+                    seeds[key] += 1
+                readings[source] = Reading(cells=tuple(cells))
+            return import_readings(readings, shape=values["shape"], seed=seed)
+
+        return Importer(
+            name=name,
+            kind=kind,
+            summary=f"{(read_cells.__doc__ or '').rstrip()} {_NAMES}",
+            recognises=lambda _, text: bool(known(text)),
+            read=read,
+            run_is=kind[:1].upper() + kind[1:],
+            options=(_SHAPE,),
+            examples=f"\n  abtune import {name} --run old='old-{files}' --run new='new-{files}' --out t.nc\n",
+        )
+
+    return importer
+
+
+@named_importer("asv", "a result of asv", ["result_columns"])
+def asv(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read results of asv, written with --record-samples.
+
+    Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
+    Benchmarks that failed or that count something else than time are left out.
+    """
     match parse_json(text):
         case {"result_columns": list(columns), "results": dict(results), "version": 2}:
             pass
@@ -60,13 +115,18 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
             both = (row.get(column) or [None] * len(calls) for column in ("result", "samples"))
             for index, (call, result, times) in enumerate(zip(calls, *both, strict=True)):
                 label = f"{name}({', '.join(map(str, call))})" if call else name
-                if times is not None or result is None:  # else it is no time
+                if times is not None or result is None:  # else it is no time, or NaN, which asv skipped
                     rounds = () if times is None else (all_seconds(times, "s", label),)
                     yield FileCell(where=f"{name}[{index}]", name=label, rounds=rounds)
 
 
-def _criterion(text: str, path: Path) -> Iterator[FileCell]:
-    """Yield the one benchmark: a sample is the mean of its iterations, by the wall clock in nanoseconds."""
+@named_importer("criterion", "a sample of criterion", _CRITERION, files="*/*/new/sample.json")
+def criterion(text: str, path: Path) -> Iterator[FileCell]:
+    """Read target/criterion/*/new/sample.json of criterion.
+
+    The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
+    seed, and its samples are repeats.
+    """
     document = parse_json(text)
     with well_formed("JSON, but not of criterion: as many iters as times"):
         counts, times = document["iters"], all_seconds(document["times"], "ns", "times")
@@ -82,16 +142,17 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     yield FileCell(where="the file", name=name, rounds=(seconds,), note=note)
 
 
-def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them.
+@named_importer("go-bench", "an output of go test -bench", _GO_TIME, files="*.txt")
+def go_bench(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read what go test -bench printed.
 
-    A benchmark that failed or ended its process, and has no time, is a failed run. The package stands before
-    a name that several packages have.
+    Each of the FILES is a seed, and the lines of -count are repeats, because one process made them.
     """
     timings: dict[tuple[str, str], list[float]] = {}  # by name and package
     first: dict[tuple[str, str], tuple[int, Mapping[str, str]]] = {}  # line and what stands above it
     above: dict[str, str] = {}
     runs: Counter[str] = Counter()
+    # A benchmark that failed or ended its process, and has no time, is a failed run.
     begun: re.Match[str] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
@@ -131,8 +192,13 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         yield replace(cell, note=note) if again > 1 and not cell.note else cell
 
 
-def _cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield the one time of each benchmark, as libtest prints it, or criterion in the format bencher."""
+@named_importer("cargo-bench", "an output of cargo bench", _CARGO_LINE, files="*.txt")
+def cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read what cargo bench printed, also for criterion.
+
+    Each of the FILES is a seed, with one time of each benchmark. criterion prints the same with
+    --output-format bencher.
+    """
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
         if match := _CARGO_FAILED.match(line):
@@ -148,8 +214,13 @@ def _cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
             raise DatasetError(f"{where}: {_NO_NAME}")
 
 
-def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield a cell for each fork of each benchmark; a throughput of n in a second is read as 1/n seconds."""
+@named_importer("jmh", "a JSON of JMH", ["primaryMetric"], seed="fork")
+def jmh(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read the JSON of JMH (-rf json), whose forks are seeds.
+
+    Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
+    throughput becomes the time of an operation.
+    """
     document = parse_json(text)
     with well_formed("JSON, but not of JMH: a list of benchmarks, each with a primaryMetric"):
         for number, entry in enumerate(document):
@@ -170,8 +241,13 @@ def _jmh(text: str, _path: Path) -> Iterator[FileCell]:
                 yield FileCell(where=where, name=name, rounds=rounds, note=note, settings=settings)
 
 
-def _benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield a cell for each launch of each benchmark, with its results; one without statistics failed."""
+@named_importer("benchmark-dotnet", "a JSON of BenchmarkDotNet", ["HostEnvironmentInfo"], seed="launch")
+def benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read the JSON of BenchmarkDotNet (JsonExporter.Full).
+
+    Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
+    nanoseconds of an operation, as BenchmarkDotNet itself takes them.
+    """
     document = parse_json(text)
     with well_formed("JSON, but not of BenchmarkDotNet: Benchmarks with a FullName and Measurements"):
         for number, entry in enumerate(document["Benchmarks"]):
@@ -190,8 +266,13 @@ def _benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
                 yield FileCell(where=where, name=entry["FullName"], rounds=())
 
 
-def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
-    """Yield the states that were measured, each with its isolated GPU times or their mean, or that failed."""
+@named_importer("nvbench", "a JSON of nvbench", ["meta", "nvbench"])
+def nvbench(text: str, path: Path) -> Iterator[FileCell]:
+    """Read the JSON of nvbench (--json or --jsonbin).
+
+    Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
+    else a state has their mean. Skipped states are left out.
+    """
     document = parse_json(text)
     with well_formed("JSON, but not of nvbench: benchmarks with a name and states, which have summaries"):
         for number, benchmark in enumerate(document["benchmarks"]):
@@ -240,8 +321,13 @@ def _nvbench_samples(sample_file: Path, mean: float, where: str) -> tuple[float,
     return all_seconds(samples, "s", f"{where}: {sample_file.name}")
 
 
-def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield a cell for each process of each benchmark; those that only calibrated have no values."""
+@named_importer("pyperf", "a file of pyperf", ["benchmarks", "metadata", "runs"], seed="process")
+def pyperf(text: str, _path: Path) -> Iterator[FileCell]:
+    """Read the JSON of pyperf, whose processes are seeds.
+
+    pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
+    its values are repeats.
+    """
     document = parse_json(text)
     with well_formed("JSON, but not of pyperf: benchmarks, each with a name and runs"):
         for number, benchmark in enumerate(document["benchmarks"]):
@@ -255,132 +341,3 @@ def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
                 if values := run.get("values"):
                     seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
                     yield FileCell(where=where, name=name, rounds=(seconds,))
-
-
-def named_importer(
-    name: str,
-    kind: str,
-    read_cells: Callable[[str, Path], Iterable[FileCell]],
-    recognises: Callable[[str], bool],
-    *,
-    summary: str,
-    example: str = "--run old='old-*.json' --run new='new-*.json'",
-    seed: str = "file",
-) -> Importer:
-    """Return an importer; ``read_cells`` reads the text of one file, and ``seed`` says what a seed is."""
-
-    def read(sources: Sequence[Source], values: Values) -> Imported:
-        readings: dict[Source, Reading] = {}
-        seeds: Counter[tuple[str, str, str | None]] = Counter()
-        for source, text in read_once(sources):
-            if source.seed_in_path and seed != "file":
-                raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
-            with naming(source.path):
-                cells = list(named_cells(read_cells(text, source.path), text))
-            for index, cell in enumerate(cells):
-                # Criterion has a file for each benchmark, so seeds are counted by its name, too.
-                known = (source.config, source.shape, cell.name)
-                cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[known])
-                seeds[known] += 1
-            readings[source] = Reading(cells=tuple(cells))
-        return import_readings(readings, shape=values["shape"], seed=seed)
-
-    return Importer(
-        name=name,
-        kind=kind,
-        summary=f"{summary} With --run the name of a benchmark is a shape, and NAME is the\n"
-        "    configuration; with --shape the name is a configuration.\n    ",
-        recognises=lambda _, text: recognises(text),
-        read=read,
-        run_is=kind[:1].upper() + kind[1:],
-        options=(Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations."),),
-        examples=f"\n  abtune import {name} {example} --out t.nc\n",
-    )
-
-
-ASV = named_importer(
-    "asv",
-    "a result of asv",
-    _asv,
-    partial(is_json_of, names=["result_columns"]),
-    summary="""Read results of asv, written with --record-samples.
-
-    Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
-    Benchmarks that failed or that count something else than time are left out.""",
-    example="--run old=box/1a2b-env.json --run new=box/3c4d-env.json",
-)
-BENCHMARK_DOTNET = named_importer(
-    "benchmark-dotnet",
-    "a JSON of BenchmarkDotNet",
-    _benchmark_dotnet,
-    partial(is_json_of, names=["HostEnvironmentInfo"]),
-    summary="""Read the JSON of BenchmarkDotNet (JsonExporter.Full).
-
-    Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
-    nanoseconds of an operation, as BenchmarkDotNet itself takes them.""",
-    seed="launch",
-)
-CARGO_BENCH = named_importer(
-    "cargo-bench",
-    "an output of cargo bench",
-    _cargo_bench,
-    lambda text: re.search(r"^" + _CARGO_LINE.pattern, text, re.M) is not None,
-    summary="""Read what cargo bench printed, also for criterion.
-
-    Each of the FILES is a seed, with one time of each benchmark. criterion prints the same with
-    --output-format bencher.""",
-    example="--run old='old-*.txt' --run new='new-*.txt'",
-)
-CRITERION = named_importer(
-    "criterion",
-    "a sample of criterion",
-    _criterion,
-    lambda text: _CRITERION.match(text) is not None,
-    summary="""Read target/criterion/*/new/sample.json of criterion.
-
-    The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
-    seed, and its samples are repeats.""",
-    example="--run old='old-*/*/new/sample.json' --run new='new-*/*/new/sample.json'",
-)
-GO_BENCH = named_importer(
-    "go-bench",
-    "an output of go test -bench",
-    _go_bench,
-    lambda text: _GO_LINE.search(text) is not None and "ns/op" in text,
-    summary="""Read what go test -bench printed.
-
-    Each of the FILES is a seed, and the lines of -count are repeats, because one process made them.""",
-    example="--run old='old-*.txt' --run new='new-*.txt'",
-)
-JMH = named_importer(
-    "jmh",
-    "a JSON of JMH",
-    _jmh,
-    partial(is_json_of, names=["primaryMetric"], begin="["),
-    summary="""Read the JSON of JMH (-rf json), whose forks are seeds.
-
-    Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
-    throughput becomes the time of an operation.""",
-    seed="fork",
-)
-NVBENCH = named_importer(
-    "nvbench",
-    "a JSON of nvbench",
-    _nvbench,
-    partial(is_json_of, names=["meta", "nvbench"]),
-    summary="""Read the JSON of nvbench (--json or --jsonbin).
-
-    Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
-    else a state has their mean. Skipped states are left out.""",
-)
-PYPERF = named_importer(
-    "pyperf",
-    "a file of pyperf",
-    _pyperf,
-    partial(is_json_of, names=["benchmarks", "metadata", "runs"]),
-    summary="""Read the JSON of pyperf, whose processes are seeds.
-
-    pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
-    its values are repeats.""",
-    seed="process",
-)
