@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -254,8 +255,8 @@ def _text(value: npt.ArrayLike) -> npt.NDArray[Any]:
 # The label of a shape, the name of a configuration, and the number of a seed.
 Cell: TypeAlias = tuple[str, str, int]
 
-# The most values that an import or a merger puts into one array; 1 GiB.
-MOST_VALUES = 2**27
+# The most values of one variable; 1 GiB.
+_MOST_VALUES = 2**27
 _DTYPES: Mapping[str, str] = {"f": "float64", "i": "int8", "U": "object", "M": "datetime64[ms]"}
 
 
@@ -311,26 +312,33 @@ def padded(
     labels: Sequence[Sequence[Any]],
     least: Mapping[str, int],
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return variables whose first axes have these labels, with the values of each cell, and filled."""
+    """Return variables whose first axes have these labels, with the values of each cell, and filled.
+
+    Each cell takes as much room as the longest one. An array that would be too large is refused.
+    """
     dtypes = {name: _DTYPES[VARIABLES[name].kind] for name in names}
     own_dims = {name: VARIABLES[name].dims[len(labels) :] for name in names}
-    size = tuple(map(len, labels))
-    # Both count the last axis fastest, so labels and places go together.
-    index = dict(zip(itertools.product(*labels), np.ndindex(size), strict=True))
-    lengths, values = {**least}, []
+    positions = [{label: number for number, label in enumerate(axis)} for axis in labels]
+    lengths, longest, values = {**least}, "", []
     for cell, entries in cells.items():
-        if cell not in index:
-            raise InputError(f"run {cell} is not among the axes of the dataset")
+        try:
+            index = tuple(axis[label] for axis, label in zip(positions, cell, strict=True))
+        except KeyError:
+            raise InputError(f"run {cell} is not among the axes of the dataset") from None
         for name, value in entries.items():
             array = np.asarray(value, dtype=dtypes[name])
             if array.ndim == 0:
                 array = array.reshape((1,) * len(own_dims[name]))
             for dim, length in zip(own_dims[name], array.shape, strict=True):
-                lengths[dim] = max(lengths[dim], length)
-            values.append((name, index[cell], array))
+                if length > lengths[dim]:
+                    lengths[dim], longest = length, f"; {', '.join(map(str, cell))} has the most {dim}s"
+            values.append((name, index, array))
     arrays: dict[str, npt.NDArray[Any]] = {}
     for name in names:
-        shape = (*size, *(lengths[dim] for dim in own_dims[name]))
+        shape = (*map(len, labels), *(lengths[dim] for dim in own_dims[name]))
+        if (number := math.prod(shape)) > _MOST_VALUES:
+            size = f"{' x '.join(map(str, shape))} values, {number * 8 / 2**30:.0f} GiB, mostly empty"
+            raise DatasetError(f"{name} would have {size}{longest}; take fewer shapes or files at once")
         arrays[name] = np.full(shape, VARIABLES[name].fill, dtype=dtypes[name])
     for name, position, array in values:
         # The dots make a view of one cell; without them a text would stay an array of its own.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.build import MOST_VALUES, add_variables, cells_of, dataset_from_cells, padded
+from abtune.dataset.build import add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, decoded, parsed
 from abtune.dataset.schema import (
@@ -73,10 +72,6 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
     of_runs = [name for name in known if VARIABLES[name].dims[: len(RUN)] == RUN]
     of_transfers = [name for name in known if "origin" in VARIABLES[name].dims]
-    for name in (*of_runs, *of_transfers):  # the union has room for every shape with every seed
-        size = math.prod(least[dim] if dim in least else len(axes[dim]) for dim in VARIABLES[name].dims)
-        if size > MOST_VALUES:
-            raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
     _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
     of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
     merged = dataset_from_cells(

@@ -125,9 +125,9 @@ def test_rounds_are_placed_by_their_labels(tmp_path: Path) -> None:
 def test_one_large_cell_among_many_is_named(tmp_path: Path) -> None:
     """An array has room everywhere for the timings of the largest cell; what cannot be held is refused."""
     rows = ["large,a,3,1"] * 20_000 + [f"x{number},a,0,1" for number in range(20_000)]
-    with pytest.raises(AbtuneError, match="take 6 GiB, mostly empty: a of large, seed 3, has") as raised:
+    said = "20001 x 1 x 2 x 1 x 20000 values, 6 GiB, mostly empty; large, a, 3 has the most repeats; take"
+    with pytest.raises(AbtuneError, match=said):
         read_text(tmp_path, HEADING + "\n".join(rows))
-    assert "the most timings; import it apart" in str(raised.value)
 
 
 def test_a_run_without_a_time_has_failed(tmp_path: Path) -> None:

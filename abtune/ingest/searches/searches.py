@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import xarray as xr
 
-from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Values
@@ -97,10 +97,6 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
                 both = f"{label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
                 raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
     axes = axes_of(cells)
-    longest, number = max(len(search.trials) for search in cells.values()), math.prod(map(len, axes.values()))
-    if longest * number > MOST_VALUES:
-        size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
-        raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
     targets = {target for search in cells.values() for target in search.targets}
     attrs: dict[str, Any] = {"title": title, "latency_source": "search", "comment": _SEARCH_TIMES}

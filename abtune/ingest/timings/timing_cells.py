@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.build import MOST_VALUES, Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import Cell, axes_of, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
@@ -261,22 +261,10 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 
 def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the cells; refuse an array that would be too large."""
+    """Return the dataset of the cells."""
     recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
     axes = axes_of(rounds)
     axes["config"] = list(dict.fromkeys([s.config for s in sources if s.config] + axes["config"]))
-    words = {"shape": "shape", "config": "configuration", "seed": "seed"}
-    sizes = {word: len(axes[axis]) for axis, word in words.items()}
-    sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
-    sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
-    values = math.prod(sizes.values())
-    if values > MOST_VALUES:  # each cell takes as much room as the largest one
-        shape, config, seed = max(rounds, key=lambda key: sum(map(len, rounds[key].values())))
-        every = " x ".join(count(size, word) for word, size in sizes.items())
-        raise DatasetError(
-            f"{every} take {values * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
-            f"{seed}, has the most timings; import it apart, or fewer shapes at once"
-        )
     return dataset_from_cells(
         {key: _values(cell) for key, cell in rounds.items()},
         axes,
