@@ -17,9 +17,7 @@ from abtune.dataset.schema import (
     RUN,
     SCHEMA_VERSION,
     VARIABLES,
-    RunStatus,
     SeedDesign,
-    TrialStatus,
     Variable,
     design_of,
 )
@@ -55,12 +53,10 @@ _NEEDED = (
     ("transfer_latency", "transfer_status", "which fit"),
 )
 # What xarray makes of flags where it leaves gaps.
-_OF_FLOATS = (
-    "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
-    f"reindex fill_value={{'run_status': {RunStatus.MISSING:d}, 'trial_status': {TrialStatus.NOT_RUN:d}}}"
+_OF_FLOATS = "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5)"
+_OF_DIMENSIONS = (
+    "; select by lists, as in dataset.sel(shape=[label]), or transpose; concat needs data_vars='minimal'"
 )
-_OF_CONCAT = "; xarray's concat and where do that: give concat data_vars='minimal', and mask latency alone"
-_OF_DIMENSIONS = "; select by lists, as in dataset.sel(shape=[label]), and keep the order of dimensions"
 
 
 def validate(dataset: xr.Dataset) -> None:
@@ -165,11 +161,8 @@ def _validate_version(dataset: xr.Dataset) -> None:
 
 def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
     if values.dims != variable.dims:
-        added = set(values.dims) - set(variable.dims)
-        hint = _OF_CONCAT if added and added <= set(COORDINATES) else _OF_DIMENSIONS
-        if sorted(values.dims, key=str) == sorted(variable.dims):
-            hint = f"; reorder them: dataset.transpose({', '.join(map(repr, variable.dims))}, ...)"
-        raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{hint}")
+        wrong = f"has dimensions {values.dims}, not {variable.dims}{_OF_DIMENSIONS}"
+        raise DatasetError(f"variable {name!r} {wrong}")
     # Text is an array of objects, of fixed width (U), or of NumPy's StringDType (T).
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:

@@ -145,24 +145,24 @@ def place_for(path: str | os.PathLike[str]) -> Path:
     if _OTHER_FORMATS.fullmatch(suffix := Path(path).suffix.removeprefix(".")):
         named = Path(path).with_suffix(".nc")
         raise StoreError(f"cannot write {path}: a dataset is netCDF, not {suffix.upper()}; call it {named}")
+    reason = ""
     try:
         file = followed(Path(path))
-        known, regular, folder = file.exists(), file.is_file(), file.parent.is_dir()
         str(file).encode()  # netCDF4 takes no other names
+        if file.exists() and not file.is_file():  # renaming over a device would replace the device
+            reason = "it is not a regular file"
+        elif len(os.fsencode(file.name)) > _LONGEST_NAME:
+            reason = "the name is too long"
+        elif not file.parent.is_dir():  # HDF5 would say that permission is denied
+            reason = f"there is no folder {file.parent if Path(path).is_symlink() else Path(path).parent}"
+        elif not os.access(file.parent, os.W_OK | os.X_OK):
+            reason = "its folder may not be written"
     except UnicodeEncodeError:
         reason = "its name, or that of its folder, is not valid Unicode"
-        raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
     except (OSError, ValueError) as error:
-        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
-    if known and not regular:  # renaming over a device would replace the device
-        raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
-    if len(os.fsencode(file.name)) > _LONGEST_NAME:
-        raise StoreError(f"cannot write {path}: the name is too long; give a shorter one with --out")
-    if not folder:  # HDF5 would say that permission is denied
-        missing = file.parent if Path(path).is_symlink() else Path(path).parent
-        raise StoreError(f"cannot write {path}: there is no folder {missing}")
-    if not os.access(file.parent, os.W_OK | os.X_OK):
-        raise StoreError(f"cannot write {path}: its folder may not be written; give another place with --out")
+        reason = _reason(error)
+    if reason:
+        raise StoreError(f"cannot write {path}: {reason}; give another place with --out")
     return file
 
 

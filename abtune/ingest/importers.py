@@ -45,8 +45,6 @@ IMPORTERS: Mapping[str, str] = {
     "trials": "abtune.ingest.searches.trial_records:TRIALS",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
-# How names of benchmarks end in parameters, or in go test in the number of cores.
-_PARAMETERS = re.compile(r"(-\d+|\(.*\)|\[.*\])$")
 # Times of one kernel do not differ as much as milliseconds and microseconds do.
 _SCALES = 300
 # What numbers runs of one configuration.
@@ -157,12 +155,6 @@ def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
     note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
     if not number and configs == 2:
         note = "no shape has both configurations, so none gets a verdict; give each one name in both"
-    for alike in _grouped({label: _PARAMETERS.sub("", label) for label in shapes}).values():
-        # Together they have all configurations, but under names that differ in the end alone.
-        if len(alike) > 1 and all(map(any, zip(*(made_by[label] for label in alike), strict=True))):
-            of_go = ", in go test the same -cpu"
-            note += f"; {listed(alike[:2])} are two shapes: run both sides with the same parameters{of_go}"
-            break
     yield note
 
 

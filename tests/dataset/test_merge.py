@@ -213,7 +213,7 @@ def test_arrays_that_memory_does_not_hold_are_refused() -> None:
     """The union has room for every shape with every seed."""
     many = make_dataset(np.ones((1, 1, 20_000)), shapes=["a"], configs=["x"])
     wide = make_dataset(np.ones((10_000, 1, 1)), shapes=[f"s{n}" for n in range(10_000)], configs=["x"])
-    with pytest.raises(DatasetError, match="latency would have 10001 x 1 x 20000 .* 1 GiB, .*; take fewer"):
+    with pytest.raises(DatasetError, match=r"latency would have 10001 x 1 x 20000 .* 1 GiB, .*; take fewer"):
         merge_datasets({"1": many, "2": wide})
 
 

@@ -160,7 +160,7 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
     [
         (
             lambda data: data.assign(latency=data["latency"].transpose()),
-            "'latency' has dimensions .*; reorder them: dataset.transpose\\('shape', 'config', 'seed'",
+            "'latency' has dimensions .*; select by lists, as in dataset.sel.shape=.label.., or transpose",
         ),
         (
             lambda data: data.isel(shape=0),
@@ -286,7 +286,6 @@ def test_gaps_of_xarray_say_what_to_do(small: xr.Dataset, change: Callable[[xr.D
     ) as raised:
         validate(change(small))
     assert "dataset.isel(seed=dataset.seed < 5)" in str(raised.value)
-    assert "fill_value={'run_status': 2, 'trial_status': 4}" in str(raised.value)
     validate(small.isel(seed=small.seed < 1))
     filled = small.reindex(seed=range(4), fill_value={"run_status": 2, "trial_status": 4})
     validate(filled)
@@ -351,7 +350,7 @@ def test_long_texts_of_a_file_stay_out_of_the_message(
 def test_what_concat_made_is_told_how_to_concat(small: xr.Dataset) -> None:
     """By default, xarray's concat gives every variable the new dimension, and repeats the seeds."""
     parts = [small.isel(seed=[0])] * 2
-    with pytest.raises(DatasetError, match="xarray's concat and where do that: give concat data_vars='minim"):
+    with pytest.raises(DatasetError, match="concat needs data_vars='minim"):
         validate(xr.concat(parts, "seed", data_vars="all"))
     joined = xr.concat(parts, "seed", data_vars="minimal")
     with pytest.raises(DatasetError, match=r"if these are different runs: dataset.assign_coords\(seed=range"):

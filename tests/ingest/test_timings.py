@@ -909,16 +909,6 @@ def test_a_column_for_each_configuration_needs_no_shape(tmp_path: Path, heading:
         read(path)
 
 
-def test_repetitions_with_one_number_are_said(tmp_path: Path) -> None:
-    """Two runs in one file number their repetitions alike."""
-    entry = {"name": "f", "run_type": "iteration", "time_unit": "us", "real_time": 1}
-    entries = [{**entry, "repetition_index": number} for number in (0, 1, 0)] + [{**entry, "name": "g"}] * 2
-    path = tmp_path / "g.json"
-    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
-    said = "repetitions of a name and number above: 1; each counts as a repeat"
-    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: {said}",)
-
-
 def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
     """A timing that was copied looks like a repeat; a failed run has none."""
     path = tmp_path / "t.csv"
@@ -1082,21 +1072,6 @@ def test_one_name_needs_to_be_told_what_it_is() -> None:
         read(path)
     with pytest.raises(AbtuneError, match="both shape and configuration are given"):
         read(runs=[f"old={path}"], shape="sleep")
-
-
-def test_files_with_names_are_all_in_the_commands(tmp_path: Path) -> None:
-    """A command with one of two files would lose the other."""
-    one, two = (tmp_path / f"{name}.json" for name in ("before", "after"))
-    text = (SAMPLES / "hyperfine-1.json").read_text(encoding="utf-8")
-    one.write_text(text, encoding="utf-8")
-    two.write_text(f"{text}\n", encoding="utf-8")  # a copy would be refused
-    with pytest.raises(AbtuneError, match=f"import {one} {two} .*--run NAME={one} --run NAME={two} --out"):
-        read(one, two)
-    more = [tmp_path / f"{number}.json" for number in range(5)]
-    for number, path in enumerate(more, start=2):
-        path.write_text(text + "\n" * number, encoding="utf-8")
-    with pytest.raises(AbtuneError, match=f"import {more[0]} --shape"):  # with all, it would be long
-        read(*more)
 
 
 @pytest.mark.parametrize("name", ["pytest-1.json", "google-1.json", "printed.txt"])

@@ -168,7 +168,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
     files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
     for source, reading in readings.items():
         told = label_told(source, shape)
-        _check_told(reading, source, told, readings)
+        _check_told(reading, source, told)
         named = [_names(cell, source, told, reading.unused) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
@@ -187,11 +187,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
     return rounds
 
 
-# A command with more files would be long.
-_MOST_FURTHER = 3
-
-
-def _check_told(reading: Reading, source: Source, given: str, sources: Collection[Source]) -> None:
+def _check_told(reading: Reading, source: Source, given: str) -> None:
     """Check that the user says whether the names in a file are shapes or configurations."""
     names = list(dict.fromkeys(cell.name for cell in reading.cells if cell.name is not None))
     if not names or bool(source.config) != bool(given):
@@ -200,11 +196,8 @@ def _check_told(reading: Reading, source: Source, given: str, sources: Collectio
         both = f"has one name, {names[0]!r}, but both shape and configuration are given; give one of them"
         raise DatasetError(f"{source.path}: {reading.cells[0].where}: {both}")
     own = "--shape LABEL --seed-is timing" if reading.each_a_process else "--shape LABEL"
-    further = [shell_path(other.path) for other in sources if other != source]
-    further = further if len(further) <= _MOST_FURTHER else []
-    runs = " ".join(f"--run NAME={path}" for path in further)
-    as_configs = import_command(source.path, options=" ".join([*further, own]))
-    as_shapes = import_command(source.path, run=True, options=runs)
+    as_configs = import_command(source.path, options=own)
+    as_shapes = import_command(source.path, run=True)
     more = ", ..." if len(names) > 3 else ""
     raise DatasetError(
         f"{source.path}: has the name{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{more}; if "

@@ -133,7 +133,6 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
     first: dict[str, str] = {}
     labels: dict[str, tuple[Any, str]] = {}  # each with its place
     skipped: Counter[str] = Counter()
-    numbered: Counter[tuple[str, int]] = Counter()
     computed = _computed(entries)
     for number, entry in enumerate(entries):
         if computed[number]:
@@ -152,8 +151,6 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         if unit not in known:
             raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(known)}")
         times.append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
-        if "repetition_index" in entry:
-            numbered[name, entry["repetition_index"]] += 1
         above, earlier = labels.setdefault(name, (label, where))
         if above != label:
             remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
@@ -162,8 +159,6 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
             )
     if not timings and any(computed):
         raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
-    if again := numbered.total() - len(numbered):
-        notes.append(f"repetitions of a name and number above: {again:,}; each counts as a repeat")
     for name, number in skipped.items():
         some = f"{count(number, 'repetition')} of {name} {'was' if number == 1 else 'were'} skipped"
         notes.append(some if name in timings else f"{name} was skipped, and is left out")

@@ -311,7 +311,7 @@ def test_a_place_where_nothing_can_be_made_is_one_line(plan: Plan) -> None:
 
 def test_a_name_too_long_for_what_is_put_beside_it_is_refused(tmp_path: Path, plan: Plan) -> None:
     """A name that is too long is refused before the sweep begins."""
-    with pytest.raises(StoreError, match="the name is too long; give a shorter one"):
+    with pytest.raises(StoreError, match="the name is too long; give another place"):
         Store(tmp_path / f"{'x' * 242}.nc").check(plan)
 
 
