@@ -49,6 +49,8 @@ _REMEDIES = {
     "give the files sample.json of criterion: target/criterion/*/new/sample.json": (
         *("^group,function,value,", '^{"group_id":', '^{"mean":{"confidence_interval"', "time:["),
     ),
+    "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns "
+    "'shape=Name,time=Duration (ns)'": ("Time(%),TotalTime(ns),",),
     "write JSON: -rf json -rff FILE": ('"Benchmark","Mode","Threads"', "ModeCntScore"),  # JMH
     "write JSON: --benchmark_out=FILE --benchmark_out_format=json": (
         *("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),
@@ -75,7 +77,7 @@ _REMEDIES = {
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
-_STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
+_STATISTIC = re.compile(r"(.*[\W_])?(mean|median|med|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
     r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent))"

@@ -121,6 +121,11 @@ _STATISTIC = re.compile(
     r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
     "lo|low|lower|hi|high|upper)"
 )
+# What parts of one run are called: two of these are no configurations.
+_PART = re.compile(
+    "(user|sys(tem)?|wall|real|elapsed|setup|h2d|d2h)([ _-]?(time|clock))?|"
+    "(cpu|gpu|kernel|compile|compilation|run)[ _-]?(time|clock)"
+)
 
 
 def sizes(names: Iterable[str]) -> set[str]:
@@ -135,6 +140,10 @@ def check_names(configs: Iterable[str]) -> None:
     """Refuse columns whose names say that they are no configurations."""
     names = {name.casefold(): name for name in configs}
     sized = sizes(names)
+    if len(parts := [shortened(name) for folded, name in names.items() if _PART.fullmatch(folded)]) > 1:
+        raise DatasetError(
+            f"columns {parts[0]!r} and {parts[1]!r} are of one run by their names; keep one, or rename them"
+        )
     for folded, name in names.items():
         joined = shlex.quote(f"shape=NAME+{shortened(name)}")
         labels = f"write it into the labels (CSV: abtune import timings FILE --columns {joined})"

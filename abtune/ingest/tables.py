@@ -17,8 +17,8 @@ from abtune.ingest.table_columns import FIELDS, time_columns
 from abtune.ingest.texts import json_documents, unrepeated
 from abtune.text import listed, shortened
 
-# How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
-_ABOVE = ("#", "sep=", "SEP=")
+# How lines above the heading begin: comments, Excel's line of what separates columns, ncu's ==PROF==.
+_ABOVE = ("#", "sep=", "SEP=", "==")
 # What to say of a table whose last line has no end.
 CUT = "its last line does not end; if the file was cut, take it out"
 _RECORDS = re.compile(r"\s*(\{|\[\s*\{)")

@@ -102,6 +102,14 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "file.txt --columns 'shape=op name+batch size' --unit ms --out",
         ),
         (
+            "Time (%),Total Time (ns),Avg (ns),Med (ns),Name\n50.0,90,10.0,9.0,k\n",
+            "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns",
+        ),
+        (
+            '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Value"\n"0","k","t","1"\n',
+            "each NAME is one of ID, Kernel Name, Metric Name, Metric Value",
+        ),
+        (
             "case,config,host,wall_time_ms\nx,a,h,1\n",
             "timings file.txt --columns shape=NAME,config=NAME,time=wall_time_ms --out file.nc",
         ),

@@ -484,6 +484,16 @@ def test_a_column_that_may_be_no_configuration_is_named(tmp_path: Path) -> None:
             PUBLISHED.read([Source(path=path)], {"unit": ""})
 
 
+@pytest.mark.parametrize("parts", ["cpu_time|real_time", "User|Sys", "h2d|d2h", "compile time|runtime"])
+def test_parts_of_one_run_are_no_configurations(parts: str) -> None:
+    """Two columns such as user and sys would else be compared; one of them may be what a user calls so."""
+    one, two = parts.split("|")
+    text = "|Model|{} (ms)|{} (ms)|\n|-|-|-|\n|x|2|1|\n"
+    with pytest.raises(DatasetError, match=f"line 1: columns '{one}' and '{two}' are of one run by their"):
+        parse(text.format(one, two))
+    assert parse(text.format(one, "eager"))["config"].values.tolist() == [one, "eager"]
+
+
 @pytest.mark.parametrize(
     ("above", "line"), [("", 1), ("|Shape|a (ms)|b (ms)|\n|-|-|-|\n|M=1_N=1_K=1|2|1|\n\n", 5)]
 )
