@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -399,7 +400,7 @@ def test_keys_of_records_in_an_object_are_kept(tmp_path: Path) -> None:
     by_name = read(runs=runs, columns={"shape": "key"}).dataset
     assert by_name["shape"].values.tolist() == ["gemm", "conv"]
     notes = read(runs=runs, shape="x").notes
-    assert any("lines of one cell differ in key, and count as repeats" in note for note in notes)
+    assert any("configuration differ in key, and count as alike" in note for note in notes)
 
 
 def test_a_document_may_be_an_object_of_records(tmp_path: Path) -> None:
@@ -510,9 +511,34 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("gpu,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
     assert read(path).notes[1:] == (
-        f"{path}: columns left out: gpu, host; lines of one cell differ in gpu, and count as repeats unless "
-        "you write that into the shape or configuration",
+        f"{path}: columns left out: gpu, host; lines of one shape and configuration differ in gpu, and count as "
+        "alike unless you write that into the shape or configuration",
     )
+    path.write_text("shape,config,seed,dtype,time_us\nx,a,0,f16,1\nx,a,1,f32,9\n", encoding="utf-8")
+    assert "configuration differ in dtype, and count" in read(path).notes[1], "each seed has one line"
+
+
+@pytest.mark.parametrize(
+    ("column", "one", "two", "is_refused"),
+    [
+        *(("error", "", "wrong result", True), ("error", "0.25", "1e-3", False), ("error", "nan", "", False)),
+        *(
+            ("exception", "None", "OSError", True),
+            ("phase", "compile", "run", True),
+            ("Stage", "a", "a", False),
+        ),
+    ],
+)
+def test_a_time_beside_an_error_is_none(
+    tmp_path: Path, column: str, one: str, two: str, *, is_refused: bool
+) -> None:
+    """A kernel with a wrong result may be the fastest; an error bar is none."""
+    text = f"shape,config,seed,{column},time_us\nx,a,0,{one},5\nx,a,1,{two},1\n"
+    expected = pytest.raises(
+        AbtuneError, match=f"line 3: column {column} says '{two}', but '{one}' in line 2"
+    )
+    with expected if is_refused else contextlib.nullcontext():
+        assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [5e-6, 1e-6]
 
 
 @pytest.mark.parametrize(

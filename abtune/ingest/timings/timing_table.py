@@ -52,17 +52,21 @@ _RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iteration", "proces
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 _OUTCOME = re.compile(
     "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
-    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified",
+    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?",
     re.IGNORECASE,
 )
+# An error bar or the error of a result, which says nothing of the outcome.
+_ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf", re.IGNORECASE)
 # Of a trial, a column of these says by a word that it failed, and a time beside that is none.
 _STATUS = re.compile("status|state|outcome", re.IGNORECASE)
 _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
-# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
-_KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up or of compiling.
+_KIND = re.compile(
+    "(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up|phase|stage", re.IGNORECASE
+)
 # Columns that say where a time was measured, which should be the same for both sides.
 _MACHINE = re.compile(
     r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
@@ -86,7 +90,6 @@ class _Cell:
     rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
     numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
     failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
-    beside: Sequence[str] = ()  # what its first line has in the columns that are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,7 @@ class _Target:
     """Where a time belongs. Many lines say the same beside their times, and that is read once."""
 
     cell: _Cell
+    beside: list[str]  # what the first line of its shape and configuration has in columns that are left out
     round: str
     unit: str
     where: str  # the column of the time, for errors
@@ -114,12 +118,13 @@ class _Table:
     sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[_Key, _Cell] = field(default_factory=dict)
+    beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
     targets: dict[Sequence[object], _Target] = field(default_factory=dict)  # by what lines say
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
     summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     lines: list[int] = field(default_factory=list)  # hashes of the lines that have a time
-    differ: set[int] = field(default_factory=set)  # left-out columns in which lines of one cell differ
+    differ: set[int] = field(default_factory=set)  # left-out columns in which its lines differ
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs}
@@ -225,8 +230,10 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
     may = {index for index in unused if not table.configs and table.fixed.get(index) != _LEAVE_EMPTY}
     differ = [unused[index] for index in sorted(table.differ & may)]
-    repeats = f", and count as {counted}s unless you write that into the shape or configuration"
-    alike = f"; lines of one cell differ in {', '.join(differ)}{repeats}" if differ else ""
+    unless = "and count as alike unless you write that into the shape or configuration"
+    alike = (
+        f"; lines of one shape and configuration differ in {', '.join(differ)}, {unless}" if differ else ""
+    )
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in _RUNS]
@@ -410,8 +417,8 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
     for fixed, remedy in table.fixed.items() if is_timed else ():
         of_shape = values.get("shape", "") if fixed in table.sized else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
-        fold = str.casefold if remedy == _LEAVE_EMPTY else str  # of outcomes; MB is not Mb
-        if fold(row[fixed]) != fold(above):
+        same = _outcome if remedy == _LEAVE_EMPTY else str  # MB is not Mb
+        if same(row[fixed]) != same(above):
             says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])
@@ -421,7 +428,14 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
     key = values.get("shape"), config, None if seed is None else int(seed)
     cell = table.cells.setdefault(key, _Cell(line=line))
     where = f"column {table.names[index]}"
-    return _Target(cell=cell, round=_number_label(values.get("round", "")), unit=unit, where=where)
+    beside = table.beside.setdefault(key[:2], [row[column] for column in table.unused])
+    number = _number_label(values.get("round", ""))
+    return _Target(cell=cell, beside=beside, round=number, unit=unit, where=where)
+
+
+def _outcome(text: str) -> str:
+    """Return what a cell says of an outcome, in lower case."""
+    return "" if _ERROR_BAR.fullmatch(text) else text.casefold()
 
 
 def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
@@ -439,10 +453,8 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, li
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
     cell.rounds.setdefault(target.round, []).extend(seconds)
     if table.unused:
-        beside = [row[column] for column in table.unused]
-        cell.beside = cell.beside or beside
-        others = zip(table.unused, beside, cell.beside, strict=True)
-        table.differ.update(column for column, here, above in others if here != above)
+        others = zip(table.unused, target.beside, strict=True)
+        table.differ.update(column for column, above in others if row[column] != above)
 
 
 def _number_label(text: str) -> str:
