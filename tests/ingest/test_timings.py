@@ -511,8 +511,8 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("gpu,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
     assert read(path).notes[1:] == (
-        f"{path}: columns left out: gpu, host; lines of one shape and configuration differ in gpu, and count as "
-        "alike unless you write that into the shape or configuration",
+        f"{path}: columns left out: gpu, host; lines of one shape and configuration differ in gpu, and "
+        "count as alike unless you write that into either",
     )
     path.write_text("shape,config,seed,dtype,time_us\nx,a,0,f16,1\nx,a,1,f32,9\n", encoding="utf-8")
     assert "configuration differ in dtype, and count" in read(path).notes[1], "each seed has one line"

@@ -230,10 +230,8 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
     may = {index for index in unused if not table.configs and table.fixed.get(index) != _LEAVE_EMPTY}
     differ = [unused[index] for index in sorted(table.differ & may)]
-    unless = "and count as alike unless you write that into the shape or configuration"
-    alike = (
-        f"; lines of one shape and configuration differ in {', '.join(differ)}, {unless}" if differ else ""
-    )
+    of_one, unless = "lines of one shape and configuration differ in", "unless you write that into either"
+    alike = f"; {of_one} {', '.join(differ)}, and count as alike {unless}" if differ else ""
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in _RUNS]
