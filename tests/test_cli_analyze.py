@@ -502,6 +502,8 @@ def test_a_published_table_is_imported(run: Run) -> None:
     Path("t.md").write_text(TABLE.replace(" (GFLOPS)", ""), encoding="utf-8")
     told = (
         "t.nc: 1 shape, configurations a (baseline), b\n"
+        "each file is one seed: 1 seed per cell, 1 timing per seed; one seed per cell supports no verdict: "
+        "timings of one process are not fresh draws\n"
         "no name says which is the baseline, so it is the first; analyze --baseline takes another\n"
     )
     command = ("import", "published", "t.md", "--unit", "tflops", "--out", "t.nc")
@@ -550,7 +552,10 @@ def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
     [
         (["published", "absent.md", "--out", "t.nc"], "cannot read absent.md"),
         (["published", ".", "--out", "t.nc"], "cannot read ."),
-        (["published", "bad.md", "--out", "t.nc"], "bad.md: line 3: column a: 'fast' is not a number"),
+        (
+            ["published", "bad.md", "--out", "t.nc"],
+            "line 3: column a (GFLOPS): 'fast' is not a number",
+        ),
         (
             ["published", "t.md", "--out", "absent/t.nc"],
             "cannot write absent/t.nc: there is no folder absent",

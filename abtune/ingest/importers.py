@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _GROUP = "abtune.importers"
 # One line each, in the order of the help: the name of the subcommand, and where its importer is.
 IMPORTERS: Mapping[str, str] = {
-    "published": "abtune.ingest.published:PUBLISHED",
+    "published": "abtune.ingest.timings.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
     "kernel-tuner": "abtune.ingest.searches.trial_records:KERNEL_TUNER",
@@ -110,11 +110,6 @@ def recognise(sources: Sequence[Source], options: Set[str] = frozenset()) -> Imp
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
-    tables = tuple(importer for importer in able if importer.inputs is Inputs.TABLES)
-    if len(sources) == 1:  # taken for a table of all
-        able = tables or able
-    else:  # timings, each of one seed
-        able = tuple(importer for importer in able if importer not in tables) or able
     if len(able) > 1:
         remedy = f"name one: abtune import {able[0].name} ..."
         raise InputError(f"{sources[0].path}: {_listed(able)} can read this; {remedy}")

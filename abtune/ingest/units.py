@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from abtune.errors import DatasetError, InputError
+from abtune.shapes import Shape, shape_named
 from abtune.text import shortened, to_number
 
 # How many of a unit make a second. They are whole numbers, so that a division rounds only once.
@@ -113,6 +113,17 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     return Heading(name=name, unit=unit)
 
 
+def published_flop(shape: Shape) -> int:
+    """Return 2 (M N K + M N), as published GFLOPS count; a convolution as the product that it implies."""
+    return shape.flop + 2 * math.prod(shape.output_shape)
+
+
+def work_of(unit: str, label: str) -> float:
+    """Return the operations of one call of a shape, if its label tells them; else 10^9 of the unit's kind."""
+    shape = shape_named(label) if unit in FLOPS else None
+    return published_flop(shape) if shape else WORK
+
+
 def about_work(units: Collection[str]) -> str:
     """Return what to say of times that were made of throughputs in these units."""
     work = "operations" if FLOPS.keys() & units else "bytes"
@@ -195,17 +206,3 @@ def all_seconds(values: Any, unit: str, where: str) -> tuple[float, ...]:
     if not isinstance(values, list) or not values:
         raise DatasetError(f"{where}: is not a list of times")
     return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
-
-
-def fits(printed: str, value: float, slack: float = 0.0) -> bool:
-    """Return whether a number is printed as a value, known to ``slack``, rounded to the printed digits."""
-    # Half a unit of the last printed digit. The cap keeps the power a float, whatever exponent is printed.
-    exponent = Decimal(printed.strip()).as_tuple().exponent
-    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    return abs(to_number(printed) - value) <= half + slack + 1e-12 * (100 + abs(value))  # NaN is not
-
-
-def rounding_of(cell: str) -> float:
-    """Return how much of a printed number its rounding may be; a number without a point counts as exact."""
-    digits = re.match(r"[0-9]+\.([0-9]*)", cell)
-    return 0.5 * 10.0 ** -len(digits[1]) / (float(digits[0]) or 1.0) if digits else 0.0

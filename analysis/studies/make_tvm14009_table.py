@@ -7,7 +7,9 @@ from pathlib import Path
 import xarray as xr
 
 import abtune
-from abtune.ingest.published import parse_published
+from abtune.ingest.sources import Source
+from abtune.ingest.timings.published import read_tables
+from abtune.ingest.timings.timing_cells import import_readings
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 ATTRS = {
@@ -18,12 +20,15 @@ ATTRS = {
     "trials": 5000,
     "comment": "one tuning run a cell; latency from GFLOPS as 2 (M N K + M N) / rate",
 }
+KEPT = ("Conventions", "schema_version", "abtune_version")
 
 
 def build() -> xr.Dataset:
     """Read the table and say where it comes from."""
     text = (DATA / "tvm14009-rtx3080.md").read_text(encoding="utf-8")
-    return parse_published(text, unit="gflops", attrs=ATTRS)
+    dataset = import_readings({Source(path=DATA): read_tables(text, "gflops")}, shape="").dataset
+    dataset.attrs = {name: dataset.attrs[name] for name in KEPT} | ATTRS
+    return dataset
 
 
 if __name__ == "__main__":

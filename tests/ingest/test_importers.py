@@ -350,7 +350,7 @@ def test_several_published_tables_are_seeds(tmp_path: Path) -> None:
     assert latency.sel(shape="x").values.tolist() == [[1, 3], [2, 4]]
     assert latency.sel(shape="y", seed=1).values.tolist() == [5, 6]
     assert imported.dataset["run_status"].sel(shape="y", seed=0).values.tolist() == [RunStatus.MISSING] * 2
-    assert imported.notes[0].startswith("each file is one seed: 2 seeds")
+    assert imported.notes[0].startswith("each file is one seed: 1 to 2 seeds per cell")
 
 
 def test_times_that_look_like_two_units_are_said(tmp_path: Path) -> None:
@@ -445,14 +445,15 @@ def test_every_import_has_notes_about_names(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("name,gcc_seed0_ms,gcc_seed1_ms\na,1.0,1.1\n", encoding="utf-8")
     inputs = sources(path)
-    notes = run_importer(recognise(inputs), inputs, {"unit": "", "shape": ""}).notes
+    values = {"unit": "", "shape": "", "columns": "", "seed-is": "file"}
+    notes = run_importer(recognise(inputs), inputs, values).notes
     assert "look like runs of gcc" in notes[-1]
 
 
 def test_an_import_says_how_many_shapes_have_all_configurations(tmp_path: Path) -> None:
     """Of three configurations, a shape that lacks one has a verdict on the other."""
-    path = tmp_path / "t.csv"
-    path.write_text("shape,old (ms),new (ms),other (ms)\na,1,2,3\nb,1,2,-\n", encoding="utf-8")
+    path = tmp_path / "t.md"
+    path.write_text("|Shape|old (ms)|new (ms)|other (ms)|\n|-|\n|a|1|2|3|\n|b|1|2|-|\n", encoding="utf-8")
     notes = run_importer(recognise(sources(path)), sources(path), {"unit": ""}).notes
     lacks = "the others get no verdict on what they lack: b"
-    assert notes == (f"1 of 2 shapes has all 3 configurations; {lacks}",)
+    assert notes[-1] == f"1 of 2 shapes has all 3 configurations; {lacks}"

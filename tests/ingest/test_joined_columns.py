@@ -13,10 +13,10 @@ import pytest
 import abtune
 from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
+from abtune.ingest.importers import Imported, recognise, run_importer
 from abtune.ingest.joined_columns import compared_rows
-from abtune.ingest.published import parse_published
 from abtune.ingest.sources import Source
+from abtune.ingest.timings.published import read_tables
 from abtune.ingest.timings.timing_table import read_table
 
 GB_PER_S = "N,Triton (GB/s),Torch (GB/s)\n256.000000,50.5,200.0\n384.000000,100.0,80.0\n"
@@ -63,7 +63,7 @@ def test_sizes_of_a_product_tell_its_operations(tmp_path: Path) -> None:
     assert imported.dataset["latency"].values.ravel() * [4e12, 5e12] == pytest.approx(
         2 * 256 * 512 * (128 + 1)
     )
-    assert "latency_source" not in imported.dataset.attrs
+    assert imported.dataset.attrs["latency_source"] == "timings"
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,6 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DatasetError, match="some files have times, or throughputs of another kind"):
             read(tmp_path, GB_PER_S, GB_PER_S.replace("GB/s", other))
     for text in ("N,A (GB/s),B (ms)\n8.0,1.5,2.5\n", "N,A (GB/s),B (TFLOPS)\n8.0,1.5,2.5\n"):
-        with pytest.raises(DatasetError, match="stand side by side"):
-            read(tmp_path, text)
         with pytest.raises(DatasetError, match="columns of times stand beside throughputs, or kinds of"):
             read_table(text, {}, "")
 
@@ -161,37 +159,32 @@ def test_what_it_prints_is_read_as_well(tmp_path: Path) -> None:
 
 def test_titles_tell_the_same_sizes_of_several_tables_apart() -> None:
     """Otherwise the second benchmark would be taken for the first one once more."""
-    dataset = parse_published(PRINTED + PRINTED.replace("softmax", "layernorm"))
-    assert labels_of(dataset, "shape")[2:4] == ["softmax-performance_N=1536", "layernorm-performance_N=256"]
+    cells = read_tables(PRINTED + PRINTED.replace("softmax", "layernorm"), "").cells
+    assert [cell.shape for cell in cells[4:8:2]] == [
+        "softmax-performance_N=1536",
+        "layernorm-performance_N=256",
+    ]
 
 
 def test_markdown_of_pandas_is_read() -> None:
     """``to_markdown`` numbers the rows in a column without a name."""
     text = "|    |   N |   A (TFLOPS) |   B (TFLOPS) |\n|---:|----:|-----:|-----:|\n|  0 | 256 | 4.5 | 9 |\n"
-    dataset = parse_published(text)
-    assert labels_of(dataset, "shape") == ["N=256"]
-    assert np.divide(*dataset["latency"].values.ravel()) == pytest.approx(2)
+    a, b = read_tables(text, "").cells
+    assert (a.shape, b.shape) == ("N=256", "N=256")
+    assert a.rounds[0][0] / b.rounds[0][0] == pytest.approx(2)
 
 
 @pytest.mark.parametrize("text", ["+--+\n", "|", "||\n|1|\n", "t:\n N  A (ms)\n0\n", "+-+\nt:\n x  y\n"])
 def test_a_table_of_nothing_is_no_table(text: str) -> None:
     """A drawn rule alone has one empty cell, and pandas would number nothing."""
     with pytest.raises(DatasetError, match="no table here"):
-        parse_published(text)
+        read_tables(text, "")
 
 
 def test_throughputs_weigh_nothing(tmp_path: Path) -> None:
     """The time of a program is a sum of times, which a throughput without operations does not tell."""
     with pytest.raises(InputError, match="weights need times, and this dataset has throughputs"):
         abtune.analyze(read(tmp_path, GB_PER_S).dataset, weights={"N=256": 2})
-
-
-def test_the_named_importer_reads_the_same(tmp_path: Path) -> None:
-    """``abtune import published`` needs no look at the content."""
-    path = tmp_path / "softmax.csv"
-    path.write_text(GB_PER_S, encoding="utf-8")
-    dataset = run_importer(importer_named("published"), [Source(path=path)], {"unit": ""}).dataset
-    assert labels_of(dataset, "shape") == ["N=256", "N=384"]
 
 
 COMPARED = """Num threads: 6

@@ -15,8 +15,8 @@ import pytest
 
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
-from abtune.ingest.published import parse_published
 from abtune.ingest.searches.logs import read_tasks
+from abtune.ingest.timings.published import read_tables
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import read_printed
 from abtune.ingest.units import UNITS, read_heading
@@ -33,6 +33,10 @@ def recognise(text: str) -> None:
         importer.recognises(PATH, text)
 
 
+def read_published(text: str) -> None:
+    read_tables(text, "")
+
+
 def read_log(text: str) -> None:
     read_tasks({PATH: text})
 
@@ -47,13 +51,13 @@ def table(row: str) -> str:
 
 
 HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
-    "stars": (parse_published, lambda n: table("*" * n + "x")),
-    "stars at both ends": (parse_published, lambda n: table("*" * n + "x" + "*" * (n // 2))),
-    "underscores in prose": (parse_published, lambda n: "_" * n + "x | y"),
-    "many prints": (parse_published, lambda n: "t:\n N  A (ms)  B (ms)\n0 1.0 2 3\n1 2.0:\n" * (n // 40)),
-    "many sizes": (parse_published, lambda n: f"|N|{'M|' * n}\n|{'1.0|' * n}1.0|\n" * 2),
-    "ticks": (parse_published, lambda n: table("`" * n)),
-    "spaces in a heading": (parse_published, lambda n: f"| Shape | a{' ' * n}b | c |\n"),
+    "stars": (read_published, lambda n: table("*" * n + "x")),
+    "stars at both ends": (read_published, lambda n: table("*" * n + "x" + "*" * (n // 2))),
+    "underscores in prose": (read_published, lambda n: "_" * n + "x | y"),
+    "many prints": (read_published, lambda n: "t:\n N  A (ms)  B (ms)\n0 1.0 2 3\n1 2.0:\n" * (n // 40)),
+    "many sizes": (read_published, lambda n: f"|N|{'M|' * n}\n|{'1.0|' * n}1.0|\n" * 2),
+    "ticks": (read_published, lambda n: table("`" * n)),
+    "spaces in a heading": (read_published, lambda n: f"| Shape | a{' ' * n}b | c |\n"),
     "brackets in a heading": (lambda text: read_heading(text, UNITS), lambda n: "a" + "(" * n + ")"),
     "spaces in brackets": (lambda text: read_heading(text, UNITS), lambda n: f"a ({' ' * n}x)"),
     "words in a heading": (lambda text: read_heading(text, UNITS), lambda n: "geo_" * n),
@@ -85,7 +89,10 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     ),
     "lines of go": (recognise, lambda n: "Benchmark \t1" * (n // 12) + "\n" + "BenchmarkA " * (n // 12)),
     "spaces in JSON": (recognise, lambda n: '{"i": [' + " " * n + "[" + " " * n),
-    "wide tables": (parse_published, lambda n: "shape,a (ms),b (ms)\n" + "x,1,2\n" * (n // 8)),
+    "wide tables": (
+        lambda text: read_table(text, {}, ""),
+        lambda n: "shape,a (ms),b (ms)\n" + "x,1,2\n" * (n // 8),
+    ),
     "anything, recognised": (recognise, lambda n: '{"results": [' + "  " * n + "ProfileResult" * 9),
     "bars, recognised": (recognise, lambda n: "|" * n + "\n" + "shape" * (n // 5)),
     "brackets, recognised": (recognise, lambda n: "[" * n + "\n" + '[0, [[["' * (n // 8)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from abtune.errors import DatasetError
-from abtune.ingest.published import parse_published
+from abtune.ingest.boosts import fits
 from abtune.ingest.table_columns import check_names
+from abtune.ingest.timings.published import read_tables
 from abtune.ingest.timings.timing_table import has_times, read_table
-from abtune.ingest.units import fits
 
 ROWS = (
     ("M=512_N=256_K=640", 8678.46, 10607.37),
@@ -35,7 +35,7 @@ NEVER = (
 def test_a_column_that_is_no_configuration_by_its_name_is_refused(name: str) -> None:
     """Numbers of trials, weights and gains are not read as throughputs of one more configuration."""
     with pytest.raises(DatasetError, match=rf"line 1: column '{name}' is no configuration by its name; take"):
-        parse_published(f"|Shape|old|new|{name}|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|3|\n", unit="gflops")
+        read_tables(f"|Shape|old|new|{name}|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|3|\n", "gflops")
     with pytest.raises(DatasetError, match=rf"^column '{name}' is no configuration"):
         check_names(["old", "new", name])
 
@@ -69,7 +69,7 @@ def test_a_number_fits_to_its_printed_digits() -> None:
 def test_a_boost_among_throughputs_is_named(cell: str, said: str) -> None:
     """A percent or a negative number in a column of numbers says what to do with the column."""
     with pytest.raises(DatasetError, match=rf"{said}.*; a column of boosts is called boost \(%\)"):
-        parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n", unit="gflops")
+        read_tables(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n", "gflops")
 
 
 @pytest.mark.parametrize("above", ["sep=;\n", "SEP=;\n# exported\n"])

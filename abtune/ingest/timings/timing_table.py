@@ -8,16 +8,19 @@ import math
 import re
 import shlex
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.boosts import EITHER, about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
+from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
     NEVER,
+    ONLY_QUOTIENTS,
     SHAPES,
     about_summaries,
     check_names,
@@ -40,10 +43,12 @@ from abtune.ingest.units import (
     PER_SECOND,
     RATES,
     UNITS,
+    WORK,
     about_work,
     read_heading,
     to_seconds,
     unit_named,
+    work_of,
 )
 from abtune.text import count, shortened, to_number
 
@@ -87,6 +92,7 @@ class _Cell:
     """The timings of a cell so far."""
 
     line: int  # the first
+    beside: Sequence[str]  # what that line has in the columns that are left out
     rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
     numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
     failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
@@ -100,17 +106,19 @@ class _Target:
     beside: list[str]  # what the first line of its shape and configuration has in columns that are left out
     round: str
     unit: str
+    work: float  # the operations of one call, for rates
     where: str  # the column of the time, for errors
 
 
 @dataclass(slots=True, kw_only=True)
-class _Table:
+class Table:
     """The heading of a table, and what its lines held so far."""
 
     names: Sequence[str]
     columns: Mapping[str, int]  # which column holds which field
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
+    boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
     is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
     outcomes: Sequence[int] = ()  # the columns that say how a trial ended
     unused: Sequence[int] = field(init=False)  # the columns that are left out
@@ -123,11 +131,12 @@ class _Table:
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
     summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
+    works: set[str] = field(default_factory=set)  # units of rates whose labels do not tell the operations
     lines: list[int] = field(default_factory=list)  # hashes of the lines that have a time
     differ: set[int] = field(default_factory=set)  # left-out columns in which its lines differ
 
     def __post_init__(self) -> None:
-        used = {*self.columns.values(), *self.configs}
+        used = {*self.columns.values(), *self.configs, *self.boosts}
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
@@ -152,17 +161,27 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     if not heading:
         raise DatasetError(_NO_TIMINGS)
     table = _read_heading(heading, names, unit)
-    check_names(table.configs.values())
     table.is_search = is_search
     if is_search:
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
-    _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=has_records(text))
+    reading = read_rows(rows, table, counted, of_records=has_records(text))
+    each_a_process = False if table.columns.keys() & {"seed", "round"} else None
+    cut = [CUT] * (text[-1] not in "\n]}")
+    return replace(reading, each_a_process=each_a_process, notes=(*reading.notes, *cut))
+
+
+def read_rows(
+    rows: Iterable[tuple[int, list[str]]], table: Table, counted: str = "repeat", *, of_records: bool = False
+) -> Reading:
+    """Return the timings of the rows below the heading of a table."""
+    _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
     if not table.cells:
         raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
-    machine = {name: i for i, index in enumerate(table.unused) if _MACHINE.fullmatch(name := heading[index])}
+    left_out = [table.names[index] for index in table.unused]
+    machine = {name: number for number, name in enumerate(left_out) if _MACHINE.fullmatch(name)}
     cells = (
         FileCell(
             where=f"line {cell.line}",
@@ -172,23 +191,20 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
             rounds=tuple(map(tuple, cell.rounds.values())),
             labels=tuple(filter(None, cell.rounds)),
             failures=tuple(cell.failures),
-            settings={name: cell.beside[i] for name, i in machine.items() if cell.beside},
+            settings={name: cell.beside[number] for name, number in machine.items()},
         )
         for (shape, config, seed), cell in table.cells.items()
     )
-    each_a_process = False if table.columns.keys() & {"seed", "round"} else None
-    cut = [CUT] * (text[-1] not in "\n]}")
     return Reading(
         cells=tuple(cells),
-        each_a_process=each_a_process,
-        notes=(*_notes(table, counted), *cut),
-        work=about_work(rates) if (rates := RATES.keys() & table.units.values()) else "",
+        notes=tuple(_notes(table, counted)),
+        work=about_work(table.works) if table.works else "",
         unused=tuple(table.names[index] for index in table.unused),
     )
 
 
 def _read_rows(
-    rows: Iterator[tuple[int, list[str]]], table: _Table, *, keeps_failed: bool, of_records: bool
+    rows: Iterable[tuple[int, list[str]]], table: Table, *, keeps_failed: bool, of_records: bool
 ) -> None:
     """Read all lines into the table; an error names the line, and the record of JSON."""
     # A line sums up others if it says so as its shape, or in place of a number.
@@ -221,7 +237,7 @@ def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[s
     return table_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
 
 
-def _notes(table: _Table, counted: str) -> Iterator[str]:
+def _notes(table: Table, counted: str) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
     unused = {
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
@@ -248,7 +264,8 @@ def _notes(table: _Table, counted: str) -> Iterator[str]:
             what, then = "cell", "is missing, or failed if its cell says so"
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
-    timed = {config for _, config, _ in table.cells}
+    timed, configs = {config for _, config, _ in table.cells}, list(table.configs.values())
+    yield from about_boosts({table.names[index]: over for index, over in table.boosts.items()}, configs)
     if empty := [shortened(name) for name in table.configs.values() if name not in timed]:
         yield f"configurations without any time: {', '.join(empty)}"
 
@@ -284,7 +301,7 @@ def _index_of(name: str, row: Sequence[str]) -> int:
     return known.index(name.casefold())
 
 
-def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
+def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Table:
     if lacks_names(row):
         raise DatasetError(NAMES_FIRST)
     known = {name.casefold(): index for index, name in enumerate(row)}
@@ -302,7 +319,10 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         others = list(_configurations(row, columns).values())
         is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
-            return _read_wide_heading(row, {**first, **columns}, unit)
+            table = read_wide_heading(row, {**first, **columns}, unit)
+            if unit and unit not in table.units.values():
+                raise InputError(f"the unit is told twice, by the headings and by --unit {unit}; keep one")
+            return table
         if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
             columns, times = {**first, **columns}, [row.index(others[0])]
         if len(times) != 1:
@@ -314,7 +334,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         columns["time"] = times[0]
     if len(set(columns.values())) < len(columns):
         raise InputError("one column would be two things; give each a column of its own by --columns")
-    return _Table(
+    return Table(
         names=row, columns=columns, units={columns["time"]: _unit_of(row, columns, unit)}, configs={}
     )
 
@@ -332,22 +352,33 @@ def _may_be_time(name: str) -> bool:
     return unit_named(name) in RATES or not (is_other or known_heading(name, UNITS) is None)
 
 
-def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
-    """Return the heading of a table whose further columns are configurations, or quotients, left out."""
-    configs = {index: read_heading(name, UNITS).name for index, name in _configurations(row, columns).items()}
+def read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table:
+    """Return the heading of a table whose further columns are configurations, or boosts of these.
+
+    A column that names no unit has ``unit``.
+    """
+    boosts = {*range(len(row))} - {*measured(row), *columns.values()}
+    headings = {index: read_heading(name, UNITS) for index, name in _configurations(row, columns).items()}
+    configs = {index: heading.name for index, heading in headings.items()}
     if len(set(configs.values())) < max(2, len(configs)):
+        if boosts:
+            raise DatasetError(ONLY_QUOTIENTS)
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
-    bare = [configs[index] for index in configs if not read_heading(row[index], UNITS).unit]
-    if bare and not unit:
+    units = {index: heading.unit or unit for index, heading in headings.items()}
+    bare = [configs[index] for index in configs if not units[index]]
+    check_names(configs.values())
+    if len(bare) == len(configs):
         raise no_unit(bare, UNITS)
-    units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
-    kinds = {"s" if unit in PER_SECOND else about_work({unit}) for unit in units.values()}
-    if len(kinds) > 1:
-        raise DatasetError(
-            "columns of times stand beside throughputs, or kinds of throughputs; keep one kind"
-        )
-    return _Table(names=row, columns=columns, units=units, configs=configs)
+    if bare:
+        one = shortened(bare[0])
+        remedy = f"name it '{one} (ms)' or '{one} (GFLOPS)', or take it out if it is no configuration"
+        raise DatasetError(f"column {one!r} has no unit beside one that has; {remedy}")
+    if len({"s" if unit in PER_SECOND else about_work({unit}) for unit in units.values()}) > 1:
+        beside = "columns of times stand beside throughputs, or kinds of throughputs"
+        raise DatasetError(f"{beside}; keep one kind")
+    over = {index: set(EITHER) for index in sorted(boosts)}
+    return Table(names=row, columns=columns, units=units, configs=configs, boosts=over)
 
 
 def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
@@ -370,9 +401,11 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     return own or unit
 
 
-def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: bool) -> None:
+def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool) -> None:
     if len(row) != len(table.names):
-        remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
+        remedy = (
+            "complete the line or take it out; a cell with the mark between columns needs quotes, a bar \\|"
+        )
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
     if row[0] == table.names[0] and not any(row[index][:1].isdigit() for index in table.units):
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
@@ -385,6 +418,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
     if len(timed) < len(table.units):
         table.untimed += [line] * (len(table.units) - len(timed))
     told = [row[index] for index in table.telling]
+    seconds: dict[int, Sequence[float]] = {}
     for index in table.units:
         if table.configs and index not in timed and row[index].casefold() not in FAILED:
             continue
@@ -393,13 +427,21 @@ def _read_row(row: Sequence[str], table: _Table, line: int, *, keeps_failed: boo
         if target is None:
             target = table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
         if index in timed:
-            _add_time(row, index, target, table, line)
+            seconds[index] = _add_time(row, index, target, table, line)
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
 
+    if table.boosts and len(seconds) == len(table.units):
+        names = [table.configs[index] for index in seconds]
+        both = [(times[0], rounding_of(row[index])) for index, times in seconds.items()]
+        known = dict(zip(names, both, strict=True))
+        in_order = [known[name] for name in baseline_first(known)]
+        for index, over in table.boosts.items():
+            check_boost(row[index], in_order, over)
 
-def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is_timed: bool) -> _Target:
+
+def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_timed: bool) -> _Target:
     """Return where the time in a column belongs, by the other columns; without a time it needs no unit."""
     values = {name: row[column] for name, column in table.columns.items() if name not in _EACH}
     for name, value in values.items():
@@ -424,11 +466,15 @@ def _read_target(row: Sequence[str], index: int, table: _Table, line: int, *, is
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
-    cell = table.cells.setdefault(key, _Cell(line=line))
+    others = [row[column] for column in table.unused]
+    cell = table.cells.setdefault(key, _Cell(line=line, beside=others))
     where = f"column {table.names[index]}"
-    beside = table.beside.setdefault(key[:2], [row[column] for column in table.unused])
+    beside = table.beside.setdefault(key[:2], others)
     number = _number_label(values.get("round", ""))
-    return _Target(cell=cell, beside=beside, round=number, unit=unit, where=where)
+    work = work_of(unit, values.get("shape", ""))
+    if is_timed and unit in RATES and work == WORK:
+        table.works.add(unit)
+    return _Target(cell=cell, beside=beside, round=number, unit=unit, work=work, where=where)
 
 
 def _outcome(text: str) -> str:
@@ -436,13 +482,17 @@ def _outcome(text: str) -> str:
     return "" if _ERROR_BAR.fullmatch(text) else text.casefold()
 
 
-def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, line: int) -> None:
+def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, line: int) -> Sequence[float]:
+    """Add the time in a column, or its list of times, and return them in seconds."""
     cell, text, where = target.cell, row[index], target.where
     if text[:1] == "[":  # a list of repeats, as JSON and pandas write it
-        seconds = [to_seconds(time.strip(), target.unit, where) for time in text.strip("[]").split(",")]
+        listed = text.strip("[]").split(",")
+        seconds = [to_seconds(time.strip(), target.unit, where, work=target.work) for time in listed]
         seconds = [statistics.fmean(seconds)] if table.is_search else seconds
     else:
-        seconds = [to_seconds(text, target.unit, where, "if that run failed, leave the cell empty")]
+        remedy = "if that run failed, leave the cell empty"
+        remedy += "; a column of boosts is called boost (%)" * bool(table.configs)
+        seconds = [to_seconds(text, target.unit, where, remedy, target.work)]
     if "repeat" in table.columns:
         repeat = row[table.columns["repeat"]]
         first = cell.numbered.setdefault((target.round, repeat), line)
@@ -453,6 +503,7 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: _Table, li
     if table.unused:
         others = zip(table.unused, target.beside, strict=True)
         table.differ.update(column for column, above in others if row[column] != above)
+    return seconds
 
 
 def _number_label(text: str) -> str:
