@@ -139,15 +139,14 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
 
 def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
     """Yield how many shapes have all configurations, if some lack one."""
-    has_run = (dataset["run_status"] != RunStatus.MISSING).any("seed").values.tolist()
-    made_by = dict(zip(labels_of(dataset, "shape"), has_run, strict=True))
-    shapes = [label for label, made in made_by.items() if not all(made)]
+    whole = (dataset["run_status"] != RunStatus.MISSING).any("seed").all("config").values.tolist()
+    shapes = [label for label, made in zip(labels_of(dataset, "shape"), whole, strict=True) if not made]
     if not shapes:
         return
-    number, configs = len(has_run) - len(shapes), dataset.sizes["config"]
+    number, configs = sum(whole), dataset.sizes["config"]
     have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
     lack = "get no verdict" if configs == 2 else "get no verdict on what they lack"
-    note = f"{number} of {count(len(has_run), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
+    note = f"{number} of {count(len(whole), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
     if not number and configs == 2:
         note = "no shape has both configurations, so none gets a verdict; give each one name in both"
     yield note

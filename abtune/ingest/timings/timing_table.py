@@ -121,6 +121,7 @@ class Table:
     boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
     is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
     outcomes: Sequence[int] = ()  # the columns that say how a trial ended
+    in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
@@ -137,6 +138,8 @@ class Table:
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs, *self.boosts}
+        numbers = {name: index for index, name in self.configs.items()}
+        self.in_order = [numbers[name] for name in baseline_first(numbers)] if self.boosts else []
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
@@ -403,9 +406,7 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
 
 def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool) -> None:
     if len(row) != len(table.names):
-        remedy = (
-            "complete the line or take it out; a cell with the mark between columns needs quotes, a bar \\|"
-        )
+        remedy = "complete the line or take it out; a comma within a cell needs quotes, and a bar a backslash"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
     if row[0] == table.names[0] and not any(row[index][:1].isdigit() for index in table.units):
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
@@ -431,14 +432,10 @@ def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
-
     if table.boosts and len(seconds) == len(table.units):
-        names = [table.configs[index] for index in seconds]
-        both = [(times[0], rounding_of(row[index])) for index, times in seconds.items()]
-        known = dict(zip(names, both, strict=True))
-        in_order = [known[name] for name in baseline_first(known)]
+        known = [(seconds[index][0], rounding_of(row[index])) for index in table.in_order]
         for index, over in table.boosts.items():
-            check_boost(row[index], in_order, over)
+            check_boost(row[index], known, over)
 
 
 def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_timed: bool) -> _Target:
