@@ -171,6 +171,14 @@ def test_a_cell_may_say_that_its_run_failed() -> None:
     assert dataset["run_status"].values.tolist() == [[[0], [0]], [[failed], [missing]]]
 
 
+def test_a_table_of_means_or_of_nothing_may_stand_apart() -> None:
+    """The other tables of a text are read all the same."""
+    heading = "|Shape|a (ms)|b (ms)|\n|-|-|-|\n"
+    read = imported(f"{heading}|x|1|2|\n\n{heading}|geomean|1|2|\n\n{heading}|y|-|-|\n")
+    assert read.dataset["shape"].values.tolist() == ["x"]
+    assert [note.partition(": ")[2][:15] for note in read.notes[1:]] == ["line 7 left out", "2 cells without"]
+
+
 def test_tables_that_are_left_out_are_said(tmp_path: Path) -> None:
     """A table whose heading is none of results may hold some all the same."""
     first = "| Layer | a (ms) | b (ms) |\n|---|--:|--:|\n| x | 1 | 2 |\n"
@@ -212,8 +220,8 @@ def test_beside_times_any_label_is_a_shape() -> None:
     [
         ("", "no table here"),
         ("|Shape|a|b|\n|-|-|-|", "no table here"),
-        ("|Shape|a|\n|-|-|\n", "line 1: has no column of times; it needs one, or a column for each"),
-        ("|Shape|a|a|\n|-|-|\n", "line 1: has no column of times; it needs one, or a column for each"),
+        ("|Shape|a|\n|-|-|\n", "line 1: needs a column of times, or a column for each"),
+        ("|Shape|a|a|\n|-|-|\n", "line 1: needs a column of times, or a column for each"),
         ("|Shape|a||\n|-|-|\n", "line 1: column '': a heading is NAME"),
         (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4; complete the line or take"),
         (

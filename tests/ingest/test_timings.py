@@ -582,6 +582,8 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("shape,old_ms,new_ms,speedup\nx,2,1,2\nx,3,2,1.5\n", encoding="utf-8")
     assert read(path).notes[1:] == ()
+    lists = '[{"shape": "x", "old_ms": [2, 4], "new_ms": [1, 3], "speedup": 1.5}]'
+    assert read_text(tmp_path, lists)["latency"].values.ravel().tolist() == [2e-3, 4e-3, 1e-3, 3e-3]
     path.write_text("shape,old_ms,new_ms,speedup\nx,2,1,2\nx,3,2,1.6\n", encoding="utf-8")
     with pytest.raises(AbtuneError, match=r"line 3: the boost is printed as 1\.6"):
         read(path)

@@ -17,11 +17,18 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.joined_columns import compared_rows, printed_rows, titles_of, with_labels
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.table_columns import SHAPES, have_units, is_summary, listed_columns, measured
+from abtune.ingest.table_columns import (
+    SHAPES,
+    about_summaries,
+    have_units,
+    is_summary,
+    listed_columns,
+    measured,
+)
 from abtune.ingest.tables import CUT
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
-from abtune.ingest.timings.timing_table import Table, read_rows, read_wide_heading
+from abtune.ingest.timings.timing_table import NO_TIMINGS, Table, about_untimed, read_rows, read_wide_heading
 from abtune.ingest.units import LONGEST_CELL, UNITS
 from abtune.text import listed, shortened
 
@@ -55,6 +62,7 @@ def read_tables(text: str, unit: str) -> Reading:
     readings: list[Reading] = []
     configs: list[str] = []
     first: dict[str, int] = {}  # the line of each label
+    summaries: dict[int, str] = {}
     for number, heading, rows in _tables(text):
         with naming(f"line {number}"):
             table = _read_heading(heading, unit)
@@ -68,14 +76,18 @@ def read_tables(text: str, unit: str) -> Reading:
                 remedy = "several timings of a shape in CSV: abtune import timings FILE"
                 again = f"line {line}: shape {shortened(label, 100)} has a line already"
                 raise DatasetError(f"{again}; {remedy}")
-        readings += [read_rows(rows, table)] if rows else []
-    if not readings:
+        readings.append(read_rows(rows, table))
+        summaries |= table.summaries
+    if not first:
         raise DatasetError("no table here, which begins with | Shape |; for CSV: abtune import timings FILE")
     last = text[text.rfind("\n") + 1 :].strip()
     cut = [CUT] * ("|" in last and not last.endswith("|"))
-    notes = dict.fromkeys([*_left_out(text), *(note for one in readings for note in one.notes), *cut])
     works = dict.fromkeys(one.work for one in readings if one.work)
     cells: tuple[FileCell, ...] = tuple(itertools.chain.from_iterable(one.cells for one in readings))
+    if not cells:
+        raise DatasetError(next(about_summaries(summaries), NO_TIMINGS))
+    said = itertools.chain.from_iterable(one.notes for one in readings)
+    notes = dict.fromkeys([*_left_out(text), *said, *about_untimed(configs, cells), *cut])
     return Reading(cells=cells, notes=tuple(notes), work="; ".join(works))
 
 

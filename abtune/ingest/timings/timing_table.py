@@ -81,7 +81,7 @@ _MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECA
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
-_NO_TIMINGS = "has a heading and no timings"
+NO_TIMINGS = "has a heading and no timings"
 # The fields that differ from line to line.
 _EACH = {"time", "repeat"}
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
@@ -162,7 +162,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     rows = table_rows(text) if is_search and "shape" not in names else _labelled(text, names)
     _, heading = next(rows, (0, []))
     if not heading:
-        raise DatasetError(_NO_TIMINGS)
+        raise DatasetError(NO_TIMINGS)
     table = _read_heading(heading, names, unit)
     table.is_search = is_search
     if is_search:
@@ -171,9 +171,19 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     reading = read_rows(rows, table, counted, of_records=has_records(text))
+    if not reading.cells:
+        raise DatasetError(next(about_summaries(table.summaries), NO_TIMINGS))
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = [CUT] * (text[-1] not in "\n]}")
-    return replace(reading, each_a_process=each_a_process, notes=(*reading.notes, *cut))
+    notes = (*reading.notes, *about_untimed(table.configs.values(), reading.cells), *cut)
+    return replace(reading, each_a_process=each_a_process, notes=notes)
+
+
+def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator[str]:
+    """Yield which configurations have no cell."""
+    timed = {cell.config for cell in cells}
+    if empty := [shortened(name) for name in configs if name not in timed]:
+        yield f"configurations without any time: {', '.join(empty)}"
 
 
 def read_rows(
@@ -181,8 +191,6 @@ def read_rows(
 ) -> Reading:
     """Return the timings of the rows below the heading of a table."""
     _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
-    if not table.cells:
-        raise DatasetError(next(about_summaries(table.summaries), _NO_TIMINGS))
     left_out = [table.names[index] for index in table.unused]
     machine = {name: number for number, name in enumerate(left_out) if _MACHINE.fullmatch(name)}
     cells = (
@@ -267,19 +275,18 @@ def _notes(table: Table, counted: str) -> Iterator[str]:
             what, then = "cell", "is missing, or failed if its cell says so"
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
-    timed, configs = {config for _, config, _ in table.cells}, list(table.configs.values())
-    yield from about_boosts({table.names[index]: over for index, over in table.boosts.items()}, configs)
-    if empty := [shortened(name) for name in table.configs.values() if name not in timed]:
-        yield f"configurations without any time: {', '.join(empty)}"
+    yield from about_boosts(
+        {table.names[index]: over for index, over in table.boosts.items()}, [*table.configs.values()]
+    )
 
 
 def has_times(text: str) -> bool:
-    """Return whether a text begins with the heading of a table of timings; records of JSON need a unit."""
+    """Return whether a text begins with the heading of a table of timings; a time in JSON needs a unit."""
     with contextlib.suppress(DatasetError):
         _, heading = next(table_rows(text), (0, []))
         if has_records(text):
             times = [read_heading(heading[index], UNITS).unit for index in time_columns(heading)]
-            return any(times) or _has_numbers(text, "")
+            return any(times) or any(_has_numbers(text, unit) for unit in ("", "ms")[: 1 if times else 2])
         if len(heading) > 1 or (not {*heading} & {*FIELDS} and have_units(heading, tuple(PER_SECOND))):
             return bool(time_columns(heading)) or any(_has_numbers(text, unit) for unit in ("", "ms"))
     return False
@@ -367,7 +374,7 @@ def read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str)
         if boosts:
             raise DatasetError(ONLY_QUOTIENTS)
         needs = "a column for each configuration, two or more of different names"
-        raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
+        raise DatasetError(f"needs a column of times, or {needs}, among {listed_columns(row)}")
     units = {index: heading.unit or unit for index, heading in headings.items()}
     bare = [configs[index] for index in configs if not units[index]]
     check_names(configs.values())
@@ -432,7 +439,7 @@ def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
-    if table.boosts and len(seconds) == len(table.units):
+    if table.boosts and sum(map(len, seconds.values())) == len(table.units):  # all are there, and no list
         known = [(seconds[index][0], rounding_of(row[index])) for index in table.in_order]
         for index, over in table.boosts.items():
             check_boost(row[index], known, over)
