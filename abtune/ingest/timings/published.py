@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -63,7 +63,8 @@ def read_tables(text: str, unit: str) -> Reading:
     configs: list[str] = []
     first: dict[str, int] = {}  # the line of each label
     summaries: dict[int, str] = {}
-    for number, heading, rows in _tables(text):
+    lines = list(_rows_of_text(text))
+    for number, heading, rows in _tables(lines):
         with naming(f"line {number}"):
             table = _read_heading(heading, unit)
             own = list(table.configs.values())
@@ -87,7 +88,7 @@ def read_tables(text: str, unit: str) -> Reading:
     if not cells:
         raise DatasetError(next(about_summaries(summaries), NO_TIMINGS))
     said = itertools.chain.from_iterable(one.notes for one in readings)
-    notes = dict.fromkeys([*_left_out(text), *said, *about_untimed(configs, cells), *cut])
+    notes = dict.fromkeys([*_left_out(lines), *said, *about_untimed(configs, cells), *cut])
     return Reading(cells=cells, notes=tuple(notes), work="; ".join(works))
 
 
@@ -98,11 +99,11 @@ def _read_heading(cells: Sequence[str], unit: str) -> Table:
     return read_wide_heading(cells, {"shape": 0}, unit)
 
 
-def _tables(text: str) -> list[tuple[int, list[str], list[_Row]]]:
+def _tables(lines: Iterable[_Row]) -> list[tuple[int, list[str], list[_Row]]]:
     """Return the line, the heading and the rows of each table of results."""
     tables: list[tuple[int, list[str], list[_Row]]] = []
     is_inside = False
-    for number, cells in _rows_of_text(text):
+    for number, cells in lines:
         is_inside = (is_inside and len(cells) > 0) or _is_heading(cells)
         if _is_heading(cells):
             tables.append((number, cells, []))
@@ -111,10 +112,10 @@ def _tables(text: str) -> list[tuple[int, list[str], list[_Row]]]:
     return tables
 
 
-def _left_out(text: str) -> Iterator[str]:
+def _left_out(lines: Sequence[_Row]) -> Iterator[str]:
     """Yield which tables of a text are left out, and which rows without a heading."""
-    lines = [(0, []), *_rows_of_text(text), (0, [])]
-    for (_, above), (line, cells), (_, below) in zip(lines, lines[1:], lines[2:], strict=False):
+    around: list[_Row] = [(0, []), *lines, (0, [])]
+    for (_, above), (line, cells), (_, below) in zip(around, lines, around[2:], strict=False):
         if above or _is_heading(cells):
             continue
         # Markdown has a rule below the heading of each table.
