@@ -118,6 +118,10 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
 def _hint_of_table(path: Path, text: str) -> str:
     """Return what to do with a file that may be a table."""
     heading = first_line(text).strip()
+    if heading.startswith("|") or _MARKDOWN_RULE.search(text):
+        return _hint_of_markdown(text)
+    if hint := _hint_of_lower_table(path, text):
+        return hint
     words = heading.split()
     lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
     is_even = len({*map(len, lines)}) == 1 < len(lines)
@@ -125,13 +129,10 @@ def _hint_of_table(path: Path, text: str) -> str:
     if len(words) > 2 and (is_even or words[0].casefold() in SHAPES) and not set(heading) & set(",;\t|:"):
         commas = f"sed 's/^ *//; s/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
-    if heading.startswith("|") or _MARKDOWN_RULE.search(text):
-        return _hint_of_markdown(text)
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     is_prose = heading.startswith("[") or any(len(cell.split()) > 6 for cell in columns)
-    if len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns)):
-        return _hint_of_lower_table(path, text)
-    return _hint_of_csv(path, text, columns)
+    is_no_table = len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns))
+    return "" if is_no_table else _hint_of_csv(path, text, columns)
 
 
 def _is_clock(name: str) -> bool:
@@ -143,7 +144,8 @@ def _hint_of_lower_table(path: Path, text: str) -> str:
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
         names, values = (line.split(delimiter_of(above)) for line in (above, below))
         is_table = len(names) == len(values) > 2 and any(map(_is_clock, names))
-        if is_table and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
+        is_lower = is_table and above.strip() != first_line(text).strip()
+        if is_lower and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
             return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 
@@ -165,12 +167,13 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     others = [name for index, name in measured(columns).items() if index and name in {*named} - {*configs}]
     if len(configs) < 2 or not (others or otherwise):
         return ""
-    joined = shlex.quote("shape=" + "+".join([columns[0], *others]))
-    remedy = (
-        f"take out {listed(map(shortened, others))}, or write it into the labels" if others else otherwise
-    )
-    labels = f": --columns {joined}" if others and not otherwise else ""
-    return f"if {listed(map(shortened, configs))} are configurations, {remedy}{labels}"
+    remedy = otherwise
+    if others:
+        them = "it" if len(others) == 1 else "them"
+        joined = shlex.quote("shape=" + "+".join([columns[0], *others]))
+        labels = "the labels" if otherwise else f"the labels: --columns {joined}"
+        remedy = f"take out {listed(map(shortened, others))}, or write {them} into {labels}"
+    return f"if {listed(map(shortened, configs))} are configurations, {remedy}"
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:

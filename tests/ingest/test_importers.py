@@ -120,6 +120,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit ms --out file.nc"),
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
         (
+            "Results of May,,,\n,,,\nshape,config,seed,time_ms\nx,a,0,1.5\n",
+            "its table begins in line 3: tail -n +3 file.txt > NAME.csv",
+        ),
+        (
             "| ns/op | op/s | err% | total | x\n|--:|--:|--:|--:|:--\n",
             "write templates::csv(), rename its column unit",
         ),
