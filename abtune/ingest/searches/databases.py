@@ -11,9 +11,8 @@ import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
@@ -30,15 +29,8 @@ RECORDS = "database_tuning_record.json"
 _LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """One line of the tuning records."""
-
-    workload: int  # number of the workload
-    # A failure is always RUN_FAILED, because the file does not say why. The time is the mean, by which
-    # MetaSchedule ranks, too.
-    trial: Trial
-    content: list[Any]  # trace, times, target, arguments
+# The trial of a record, and its trace, times, target and arguments.
+_Record: TypeAlias = tuple[Trial, list[Any]]
 
 
 def _recognises(path: Path, text: str) -> bool:
@@ -64,42 +56,40 @@ def _searches(_: Path, texts: Mapping[Path, str]) -> list[Search]:
     (workloads_file, workloads_text), (records_file, records_text) = texts.items()
     with naming(workloads_file):
         workloads = _read_workloads(workloads_text)
-    by_workload: dict[int, list[_Record]] = {}
     with naming(records_file):
-        for number, record in enumerate(_read_records(records_text), start=1):
-            if not 0 <= record.workload < len(workloads):
-                has = f"but {WORKLOADS} has {len(workloads)}; the files are not of one run"
-                raise DatasetError(f"record {number} is of workload {record.workload}, {has}")
-            by_workload.setdefault(record.workload, []).append(record)
-        return [_search(*workloads[workload], tried) for workload, tried in sorted(by_workload.items())]
+        records = _read_records(records_text, len(workloads))
+        return [_search(*workloads[workload], tried) for workload, tried in sorted(records.items())]
 
 
-def _read_records(text: str) -> list[_Record]:
-    records: list[_Record] = []
+def _read_records(text: str, workloads: int) -> dict[int, list[_Record]]:
+    """Return the records of each workload by its number."""
+    records: dict[int, list[_Record]] = {}
     timed: dict[str, int] = {}
     for number, line in json_documents(text):
         with naming(f"line {number}"):
-            records.append(_read_record(line))
+            match line:
+                case [int(workload), [list(), seconds, dict(), list()] as content]:
+                    trial = _trial(seconds)
+                case _:
+                    raise DatasetError("not a tuning record: [workload, [trace, times, target, arguments]]")
+            if not 0 <= workload < workloads:
+                has = f"but {WORKLOADS} has {workloads}; the files are not of one run"
+                raise DatasetError(f"is of workload {workload}, {has}")
             # Failures may be alike. A timed record that is there again shows that the file was appended
             # to itself.
-            written = json.dumps(line)
-            if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(written, number) != number:
-                raise DatasetError(f"is the same as line {timed[written]}; the file has a search twice")
+            if trial[0] is TrialStatus.OK and (first := timed.setdefault(json.dumps(line), number)) != number:
+                raise DatasetError(f"is the same as line {first}; the file has a search twice")
+            records.setdefault(workload, []).append((trial, content))
     return records
 
 
-def _read_record(value: Any) -> _Record:
-    match value:
-        case [int(workload), [list(), seconds, dict(), list()] as content]:
-            pass
-        case _:
-            raise DatasetError("not a tuning record: [workload, [trace, times, target, arguments]]")
+def _trial(seconds: Any) -> Trial:
+    """Return what a record says of its trial, by the mean of its times, by which MetaSchedule ranks, too."""
     if seconds is None:
-        return _Record(workload, (TrialStatus.NOT_RUN, math.nan), content)
+        return TrialStatus.NOT_RUN, math.nan
     if isinstance(seconds, list) and any(isinstance(t, int | float) and t >= MARKS_FAILURE for t in seconds):
-        return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
-    latency = statistics.fmean(all_seconds(seconds, "s", "times"))
-    return _Record(workload, (TrialStatus.OK, latency), content)
+        return TrialStatus.RUN_FAILED, math.nan  # the file does not say why
+    return TrialStatus.OK, statistics.fmean(all_seconds(seconds, "s", "times"))
 
 
 def _read_workloads(text: str) -> list[tuple[str, str]]:
@@ -115,17 +105,17 @@ def _read_workloads(text: str) -> list[tuple[str, str]]:
 
 
 def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
-    arguments = records[0].content[3]
+    arguments = records[0][1][3]
     with well_formed("an argument is not a tensor of fixed sizes"):
         dtypes = [dtype for _, dtype, _ in arguments]
         sizes = tuple(tuple(map(int, size)) for _, _, size in arguments)
-    timed = [record for record in records if record.trial[0] is TrialStatus.OK]
-    best = min(timed, key=lambda record: record.trial[1], default=None)
+    timed = [record for record in records if record[0][0] is TrialStatus.OK]
+    best = min(timed, key=lambda record: record[0][1], default=None)
     return Search(
         label=label_of(module, hash_text, sizes, dtypes),
-        trials=[record.trial for record in records],
-        targets={json.dumps(record.content[2], sort_keys=True) for record in records},
-        winner=json.dumps(best.content) if best else "",
+        trials=[trial for trial, _ in records],
+        targets={json.dumps(content[2], sort_keys=True) for _, content in records},
+        winner=json.dumps(best[1]) if best else "",
     )
 
 
