@@ -15,6 +15,7 @@ from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
     ONLY_QUOTIENTS,
+    OUTCOME,
     SHAPES,
     have_units,
     known_heading,
@@ -164,7 +165,9 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     named = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in named if have_units([name], tuple(PER_SECOND))]
     configs = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
-    others = [name for index, name in measured(columns).items() if index and name in {*named} - {*configs}]
+    # A column that says how runs ended stays: without it, the times of failed runs would count.
+    kept = {*configs, *filter(OUTCOME.fullmatch, named)}
+    others = [name for index, name in measured(columns).items() if index and name in {*named} - kept]
     if len(configs) < 2 or not (others or otherwise):
         return ""
     remedy = otherwise

@@ -39,6 +39,12 @@ ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Sha
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
+# Columns that say how a run ended. A time beside another outcome may be that of a failure.
+OUTCOME = re.compile(
+    "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
+    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?",
+    re.IGNORECASE,
+)
 
 
 def known_heading(cell: str, known: Sequence[str] = tuple(PER_SECOND)) -> Heading | None:

@@ -91,6 +91,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",
             "take out dtype, or write it into the labels: --columns shape=shape+dtype",
         ),
+        (  # without the column status, times of failed runs would count
+            "shape,gpu,old_ms,new_ms,status\nx,A100,1,2,ok\n",
+            "take out gpu, or write it into the labels: --columns shape=shape+gpu",
+        ),
         (
             "M,N,a,b\n128,1,1.5,1.4\n",
             "if each of the other columns is a configuration: abtune import timings file.txt "

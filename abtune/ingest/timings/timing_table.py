@@ -21,6 +21,7 @@ from abtune.ingest.table_columns import (
     NAMES_FIRST,
     NEVER,
     ONLY_QUOTIENTS,
+    OUTCOME,
     SHAPES,
     about_summaries,
     check_names,
@@ -54,12 +55,6 @@ from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iteration", "process", "experiment"}
-# Columns that say how a run ended. A time beside another outcome may be that of a failure.
-_OUTCOME = re.compile(
-    "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
-    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?",
-    re.IGNORECASE,
-)
 # An error bar or the error of a result, which says nothing of the outcome.
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf", re.IGNORECASE)
 # Of a trial, a column of these says by a word that it failed, and a time beside that is none.
@@ -150,7 +145,7 @@ class Table:
         self.fixed = {
             **dict.fromkeys(self.sized, f"they are two shapes of one label, so {join}"),
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
-            **{index: _LEAVE_EMPTY for index, name in names.items() if _OUTCOME.fullmatch(name)},
+            **{index: _LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},
         }
         self.telling = [index for name, index in self.columns.items() if name not in _EACH]
         self.telling += self.fixed
@@ -354,7 +349,7 @@ def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int,
     others = {index: name for index, name in measured(row).items() if index not in columns.values()}
     if not any(have_units([name], UNITS) for name in others.values()):
         return others
-    return {index: name for index, name in others.items() if not _OUTCOME.fullmatch(name)}
+    return {index: name for index, name in others.items() if not OUTCOME.fullmatch(name)}
 
 
 def _may_be_time(name: str) -> bool:
