@@ -17,7 +17,6 @@ from abtune.dataset.provenance import of_searches, of_throughputs
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval, from_log
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
@@ -103,17 +102,6 @@ def of_noise(side: Samples, shape: int) -> Iterator[str]:
         yield f"all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
     elif floor > noise**2:
         yield "timing noise exceeds seed noise here, so the larger one is used."
-
-
-def of_methods(interval: Interval, welch: Interval, shape: int, *, paired: bool) -> Iterator[str]:
-    """Yield where the closed-form interval disagrees about zero."""
-    # 1 above zero, -1 below it, 0 around it; NaN compares false and so gives 0.
-    ours, closed = (int(bounds.low[shape] > 0) - int(bounds.high[shape] < 0) for bounds in (interval, welch))
-    if ours != closed and not math.isnan(interval.low[shape]):
-        low, high = (percent(from_log(end[shape]), signed=True) for end in (welch.low, welch.high))
-        says = "includes" if closed == 0 else "excludes"
-        name = "The paired t interval" if paired else "Welch's interval"
-        yield f"{name}, {low} to {high}, {says} zero, unlike this one."
 
 
 def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> list[str]:

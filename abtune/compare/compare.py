@@ -194,7 +194,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(
         # Caveats are about single runs, whatever the estimand makes of them.
-        judge(row, settings, worst, _row_caveats(runs, statistics, index))
+        judge(row, settings, worst, _row_caveats(runs, index))
         for index, row in enumerate(evidence)
     )
     # The runs, too: parts of the summary are of single searches.
@@ -288,7 +288,7 @@ def _evidence(
         )
 
 
-def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[str]:
+def _row_caveats(sides: Sides, index: int) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for side in sides:
         for weakness in caveats.of_side(side, index):
@@ -299,7 +299,6 @@ def _row_caveats(sides: Sides, statistics: Statistics, index: int) -> Iterator[s
         }
     for weakness, configs in names.items():
         yield f"{listed(configs)}: {weakness}"
-    yield from caveats.of_methods(statistics.interval, statistics.welch, index, paired=sides[0].paired)
 
 
 def _number(values: Floats | None, index: int) -> float | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval, welch
+from abtune.stats.estimates import Interval
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
@@ -26,7 +26,6 @@ class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
     interval: Interval  # the one asked for
-    welch: Interval  # the closed-form one
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     one_sided: OneSided  # what one-sided claims rest on
@@ -53,7 +52,6 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,
-        welch=welch(samples, level=settings.level).widened(samples.rounding),
         # For one shape or a few, resampling may give less than the shape's own interval.
         simultaneous=interval.hull(wide),
         tests=tests,

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from compare_builders import make_sweep
 from scipy import stats
 
 import abtune
@@ -44,14 +43,6 @@ def shared_sweep(log: np.ndarray, design: str = "shared", **fields: object) -> x
 
 def judged(log: np.ndarray, **choices: object) -> Analysis:
     return abtune.analyze(shared_sweep(log), **choices)  # type: ignore[arg-type]
-
-
-def test_the_closed_interval_of_pairs_has_its_own_name() -> None:
-    """A note that the other interval disagrees about zero names the paired t, not Welch's."""
-    rows = abtune.analyze(make_sweep([0.05, 0.02], n=7, noise=0.04, seed=21, design="shared")).comparisons
-    every = [caveat for row in rows for caveat in row.caveats]
-    assert any(caveat.startswith("The paired t interval, ") for caveat in every)
-    assert not any("Welch" in caveat for caveat in every)
 
 
 def test_the_numbers_are_those_of_pairs() -> None:
