@@ -120,7 +120,19 @@ def is_valid(row: Evidence, settings: Settings) -> bool:
 
 
 def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
-    return _for_pairs(row) if settings.paired else _for_sides(row, settings.estimand)
+    """Yield the conditions of any verdict: enough runs or pairs, of which few failed."""
+    yield from _for_pairs(row) if settings.paired else _for_sides(row, settings.estimand)
+    what, outcomes = "runs of a configuration", [(f"runs of {s.config}", s.failed, s.n) for s in row.sides]
+    if settings.paired:
+        what, outcomes = "pairs", [("pairs", row.baseline.failed_pairs, row.baseline.n)]
+    most = [f"Most {name} failed: {failed} of {n + failed}." for name, failed, n in outcomes if failed > n]
+    yield Gate(
+        of=Rule.ANY,
+        asks=f"at most half of the {what} failed",
+        found=", ".join(f"{failed} of {n + failed} {name}" for name, failed, n in outcomes),
+        passed=not most,
+        otherwise=" ".join(most[:1]),
+    )
 
 
 def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
@@ -139,24 +151,10 @@ def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
             passed=side.n >= fewest,
             otherwise=ONE_RUN if lone else few if side.n else none,
         )
-    most_failed = [
-        f"Most runs of {side.config} failed: {side.failed} of {side.n + side.failed}."
-        for side in row.sides
-        if side.failed > side.n
-    ]
-    yield Gate(
-        of=Rule.ANY,
-        asks="at most half of the runs of a configuration failed",
-        found=", ".join(
-            f"{side.config} {side.failed} of {count(side.n + side.failed, 'run')}" for side in row.sides
-        ),
-        passed=not most_failed,
-        otherwise=" ".join(most_failed[:1]),
-    )
 
 
 def _for_pairs(row: Evidence) -> Iterator[Gate]:
-    n, failed = row.baseline.n, row.baseline.failed_pairs
+    n = row.baseline.n
     fates = "; ".join(f"{side.config}{fate}" for side in row.sides if (fate := _fate(side)))
     yield Gate(
         of=Rule.ANY,
@@ -164,13 +162,6 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
         found=f"{n}",
         passed=n >= 2,
         otherwise=ONE_PAIR if n else f"There is no whole pair{fates and f' ({fates})'}.",
-    )
-    yield Gate(
-        of=Rule.ANY,
-        asks="at most half of the pairs failed",
-        found=f"{failed} of {n + failed}",
-        passed=failed <= n,
-        otherwise=f"Most pairs failed: {failed} of {n + failed}.",
     )
 
 
