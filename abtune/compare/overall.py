@@ -107,10 +107,6 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
             f"The boost over these shapes leaves out {count(left_out, 'shape')} with fewer than {two}. "
             "The boosts to expect of other shapes do not."
         )
-    if np.count_nonzero(matched) == 1:
-        yield "One shape says nothing about other shapes."
-    elif not matched.any():
-        yield "No shape has timings of both configurations, so there is no overall boost."
 
 
 def _about_rare_shapes(fewest: int) -> Iterator[str]:
