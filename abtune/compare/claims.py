@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from abtune.compare.gates import is_valid
+from abtune.compare.gates import beyond_interval, is_valid
 from abtune.compare.overall import FEWEST_OF_KIND
 from abtune.compare.results import Aggregate, Claim, Comparison, Evidence, Overall, Verdict, Worst
 from abtune.compare.settings import Settings, margin_ends
@@ -23,11 +23,9 @@ from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import shared_so_far
 from abtune.text import (
-    bound_percent,
     count,
     limits,
     listed,
-    p_value,
     percent_cell,
     plain_percent,
     sentence_decimals,
@@ -217,7 +215,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     numbers = f"{percent_cell(mean.boost, decimals)}%"
     if not math.isnan(low):
         interval = limits(low, high, decimals)
-        numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(lone, settings)})"
+        numbers += f" ({plain_percent(settings.level)} interval {interval})"
     start = f"{one} and {other} are not shown to differ {where}"
     if only is Verdict.IMPROVED or (only is None and low > 0):
         start = f"{one} is faster than {other} {where}"
@@ -229,21 +227,9 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
-    return f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
-
-
-def _bound(lone: Comparison | None, settings: Settings) -> str:
-    """Return what decides on a lone shape whose interval goes beyond the tolerance, or the margin."""
-    if lone is None:
-        return ""
-    if lone.verdict is Verdict.NOT_SLOWER and lone.boost_low < -settings.tolerance:
-        return f"; one-sided lower bound {bound_percent(lone.boost_at_least)}"
-    slow, fast = margin_ends(settings.margin)
-    if lone.verdict is Verdict.EQUIVALENT and not slow < lone.boost_low <= lone.boost_high < fast:
-        return (
-            f"; a difference of {plain_percent(settings.margin)} has p {p_value(lone.p_equivalence_adjusted)}"
-        )
-    return ""
+    told = f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
+    beyond = lone and beyond_interval(lone, settings, lone.verdict, lone.boost_at_least)
+    return f"{told} {beyond}" if beyond else told
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:

@@ -76,7 +76,7 @@ def judge(
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:
         numbers["boost_high_simultaneous"] = min(row.boost_high_simultaneous, 0.0)
-    beyond = _beyond_interval(row, settings, verdict, at_least)
+    beyond = beyond_interval(row, settings, verdict, at_least)
     notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings), beyond])))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
@@ -101,7 +101,7 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
     )
 
 
-def _beyond_interval(row: Evidence, settings: Settings, verdict: Verdict, least: float) -> str:
+def beyond_interval(row: Evidence, settings: Settings, verdict: Verdict, least: float) -> str:
     """Return why an interval allows what the verdict excludes; empty if it does not."""
     if verdict is Verdict.NOT_SLOWER and row.boost_low < -settings.tolerance:
         return (
