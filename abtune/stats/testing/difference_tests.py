@@ -166,7 +166,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             words="none, each shape is tested by itself",
             promise="nothing without a correction",
             family_wise=False,
-            function=f"{_TESTS}.step_procedures:unadjusted",
+            function="numpy:array",  # a copy
             divides_level=False,
             caveat="Without a correction, each of {shapes} has its own {alpha} chance of a false claim. The "
             "chance of at least one is up to {any}.",

@@ -18,11 +18,6 @@ from abtune.stats.testing.significance import split_share
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 
 
-def unadjusted(p: npt.ArrayLike) -> Floats:
-    """Return a copy of the p-values."""
-    return np.array(p, dtype=np.float64)
-
-
 def holm(p: npt.ArrayLike) -> Floats:
     """Return p-values adjusted to control the family-wise error rate; NaN are no tests and stay NaN.
 
