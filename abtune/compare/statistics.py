@@ -16,7 +16,7 @@ from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneo
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.significance import OneSided, welch_tests
+from abtune.stats.testing.significance import OneSided, resampled, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
 
@@ -195,7 +195,8 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(welch.estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
-    p_equivalence = of_all(test.equivalence_p(samples, margin=margin, rng=rng))
+    one_sided = resampled(samples, rng=rng) if test.resamples else welch
+    p_equivalence = of_all(one_sided.equivalence_p(margin=margin))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

@@ -35,15 +35,6 @@ class DifferenceTest:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
         return load(self.function)(samples, rng=rng)
 
-    def equivalence_p(
-        self, samples: TwoSample, *, margin: Floats | float, rng: np.random.Generator
-    ) -> Floats:
-        """Return p-values of a difference beyond a margin, log scale, by Welch's test."""
-        from abtune.stats.testing.significance import resampled, welch_tests
-
-        tests = resampled(samples, rng=rng) if self.resamples else welch_tests(samples)
-        return tests.equivalence_p(margin=margin)
-
 
 _TESTS = "abtune.stats.testing"
 # By estimand, and whether it is of pairs.
