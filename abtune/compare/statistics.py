@@ -116,8 +116,7 @@ def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tes
 
 def planning_noise(side: Samples) -> Floats:
     """Return each shape's noise for planning: moderated over shapes, and no less than the timing noise."""
-    variance, _ = moderate(floored(side.noise**2, side.floor), side.n - 1)
-    return np.sqrt(variance)
+    return np.sqrt(moderate(floored(side.noise**2, side.floor), side.n - 1))
 
 
 def _requirement(settings: Settings, tests: int) -> Requirement:

@@ -35,21 +35,15 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> tuple[float, float]:
     return float(np.exp(logs.mean() + special.digamma(prior) - np.log(prior))), 2 * prior
 
 
-def moderate(variance: Floats, freedom: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d), and their d0 + d degrees of freedom.
-
-    No more than all positive variances have in sum. Unchanged if fewer than three are positive.
-    """
+def moderate(variance: Floats, freedom: npt.ArrayLike) -> Floats:
+    """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d); unchanged with fewer than three above 0."""
     own = np.asarray(freedom, dtype=np.float64)
     level, agreement = fit_prior(variance, own)
     if agreement == 0:
-        return variance, own
-    total = own[(variance > 0) & (own > 0)].sum()  # the common level itself is known no better
+        return variance
     if np.isinf(agreement):
-        common = np.where(np.isnan(variance), np.nan, level)
-        return common, np.full(common.shape, total)
-    posterior = (agreement * level + own * variance) / (agreement + own)
-    return posterior, np.minimum(own + agreement, total)
+        return np.where(np.isnan(variance), np.nan, level)
+    return (agreement * level + own * variance) / (agreement + own)
 
 
 def _inverse_trigamma(value: float) -> float:

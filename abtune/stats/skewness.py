@@ -71,7 +71,7 @@ def with_noise_of_all(samples: TwoSample) -> TwoSample:
     if not two_modes(samples).any():
         return samples
     sides = moments(samples.first), moments(samples.second)
-    noise = [moderate(side.variance, side.n - 1)[0] for side in sides]
+    noise = [moderate(side.variance, side.n - 1) for side in sides]
     return replace(samples, floor=np.fmax(samples.floor, np.stack(noise, axis=1)))
 
 

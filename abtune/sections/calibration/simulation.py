@@ -60,7 +60,7 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
     # The empty array stands for no shape that varies: an empty list cannot be concatenated.
     form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
-    variance, _ = moderate(noise**2, side.n[shapes] - 1)
+    variance = moderate(noise**2, side.n[shapes] - 1)
     spread = np.where(noise > 0, np.sqrt(variance), 0.0)
     return [
         Pool(residuals=form * scale, width=width * scale, n=len(row))
