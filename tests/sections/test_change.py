@@ -358,6 +358,25 @@ def test_winners_are_told_by_their_searches_not_by_seed_numbers() -> None:
         assert abtune.compare_datasets(first, other).shapes == expected.shapes
 
 
+def test_equal_winners_without_times_of_their_searches_are_all_compared() -> None:
+    """Searches of a small design space often choose one schedule, which is the same kernel each time."""
+    first, second = again(make_sweep([0.1], n=6, m=8, noise=0.2), [[0.01, -0.03]], noise=0.01)
+    expected = abtune.compare_datasets(first, second)
+    alike = (side.assign(winner=xr.full_like(side["winner"], "the same")) for side in (first, second))
+    assert abtune.compare_datasets(*alike) == expected
+
+
+def test_timings_of_failed_runs_are_not_compared() -> None:
+    """A run of B that failed, though it has timings, counts as in the report on B."""
+    first, second = again(make_sweep([0.1], noise=0.2), [[0.0, 0.0]], noise=0.01)
+    second = second.copy(deep=True)
+    second["run_status"][0, 0, 3] = abtune.RunStatus.FAILED
+    second["latency"][0, 0, 3] *= 5
+    change = abtune.compare_datasets(first, second)
+    assert (change.same_winners, change.shapes[0].seeds) == (True, (9, 10, 9, 10))
+    assert change.caveats[0] == "A has 1 winner that B does not time. These are left out."
+
+
 def test_each_dataset_may_have_some_winners_of_its_own() -> None:
     """Few are left out and counted. If most differ, or a timing is taken over, the searches are compared."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.0, 0.0]], noise=0.01)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 
 
@@ -48,28 +49,32 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> list[xr.Dataset] | None:
     """Return the winners that both time, with the seeds of a; None if most of each dataset are its own."""
     one, two = _searches(a), _searches(b)
     # Merged datasets may have other seed numbers, so a search is told by what it found.
-    seed = np.full(a["run_status"].shape, -1)
+    seed = np.full((*a["run_status"].shape, 1, 1), -1)
     for search in one.keys() & two.keys():
-        seed[one[search]] = two[search][-1]
-    seed = seed[..., np.newaxis, np.newaxis]
-    moved = np.where(seed < 0, np.nan, np.take_along_axis(b["latency"].values, seed, axis=2))
-    later = a[["run_status"]].assign(latency=(b["latency"].dims, moved)).assign_coords(config=b["config"])
-    later.attrs = b.attrs
-    both = _is_timed(a).values & _is_timed(later).values
+        for run, other in zip(one[search], two[search], strict=False):
+            seed[run] = other[-1]
+    both = seed >= 0
     if 2 * both.sum() < min(_is_timed(a).sum(), _is_timed(b).sum()):
         return None
-    return [side.assign(latency=side["latency"].where(both[..., None, None])) for side in (a, later)]
+    moved = np.take_along_axis(b["latency"].values, seed, axis=2)
+    later = a[["run_status"]].assign(latency=(b["latency"].dims, moved)).assign_coords(config=b["config"])
+    later.attrs = b.attrs
+    return [side.assign(latency=side["latency"].where(both)) for side in (a, later)]
 
 
-def _searches(dataset: xr.Dataset) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    """Return the position of each search; its winner and the time that it measured tell it from others."""
-    winners = dataset["winner"].values
+def _searches(dataset: xr.Dataset) -> dict[tuple[Any, ...], list[tuple[int, ...]]]:
+    """Return the positions of timed searches, by the winner and the time that the search measured."""
+    winners, positions = dataset["winner"].values, dict[tuple[Any, ...], list[tuple[int, ...]]]()
     times = np.nan_to_num(dataset.get("search_latency", xr.zeros_like(dataset["run_status"])).values)
-    return {(*run[:2], winner, times[run]): run for run, winner in np.ndenumerate(winners) if winner}
+    for run, is_timed in np.ndenumerate(_is_timed(dataset).values):
+        if is_timed and winners[run]:
+            positions.setdefault((*run[:2], winners[run], times[run]), []).append(run)
+    return positions
 
 
 def _is_timed(dataset: xr.Dataset) -> xr.DataArray:
-    return dataset["latency"].notnull().any(("round", "repeat"))
+    complete = dataset["run_status"] == RunStatus.COMPLETE
+    return complete & dataset["latency"].notnull().any(("round", "repeat"))
 
 
 def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
