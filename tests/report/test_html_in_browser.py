@@ -299,6 +299,11 @@ def test_tables_scroll_beside_their_names_on_a_phone(run: Run, tmp_path: Path, c
     path = tmp_path / "report.html"
     path.write_text(run(*command.split(), "--format", "html").out, encoding="utf-8")
     names = "[...document.querySelectorAll('tbody th')].map(name => name.getBoundingClientRect().%s)"
+    covered = """[...document.querySelectorAll('thead .label')].filter(head => {
+        scrollBy(0, head.getBoundingClientRect().top - 200)
+        const {left, right, bottom} = head.getBoundingClientRect()
+        const points = [...Array(Math.floor(right - left) - 1).keys()].map(x => [left + x + 1, bottom - 12])
+        return points.some(point => document.elementFromPoint(...point).closest('th') !== head)}).length"""
 
     async def act(page: Page) -> None:
         await page.run("document.querySelectorAll('details').forEach(block => block.open = true)")
@@ -309,6 +314,7 @@ def test_tables_scroll_beside_their_names_on_a_phone(run: Run, tmp_path: Path, c
             await page.run("document.querySelectorAll('.wide').forEach(box => box.scrollLeft = 99)")
             assert before
             assert await page.run(names % "left") == before
+            assert await page.run(covered) == 0
             assert width > 400 or min(await page.run(names % "width")) > 90
 
     seen(path, act)
