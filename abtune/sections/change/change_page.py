@@ -19,9 +19,9 @@ VERDICTS = {kind: Cell(text=kind.value, tone=tone) for kind, tone in zip(ChangeV
 
 
 _OTHER_DESIGN = (
-    "One dataset has separate searches. In the other, at equal knowledge, both sides know the same "
-    "schedules, so what remains is what each side makes of them. The change is luck or effort of separate "
-    "searches: schedules that one side found and the other did not."
+    "One dataset has separate searches. In the other, both sides know the same schedules (equal knowledge), "
+    "and the boost is what each side makes of them. The change is luck or effort of separate searches: "
+    "schedules that one side found and the other did not."
 )
 
 
