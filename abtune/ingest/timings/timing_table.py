@@ -55,8 +55,9 @@ from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iteration", "process", "experiment"}
-# An error bar or the error of a result, which says nothing of the outcome.
-_ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf", re.IGNORECASE)
+# A column of errors may hold error bars, which say nothing of the outcome.
+_ERROR = re.compile("errors?|exceptions?", re.IGNORECASE)
+_ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
 # Of a trial, a column of these says by a word that it failed, and a time beside that is none.
 _STATUS = re.compile("status|state|outcome", re.IGNORECASE)
 _FAILURE = re.compile(
@@ -456,9 +457,9 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     for fixed, remedy in table.fixed.items() if is_timed else ():
         of_shape = values.get("shape", "") if fixed in table.sized else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
-        same = _outcome if remedy == _LEAVE_EMPTY else str  # MB is not Mb
-        if same(row[fixed]) != same(above):
-            says = f"column {table.names[fixed]} says {shortened(row[fixed])!r}"
+        name = table.names[fixed]
+        if _outcome(row[fixed], name) != _outcome(above, name):
+            says = f"column {name} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])
     if is_timed and not table.units[index] and unit not in PER_SECOND:
@@ -476,9 +477,11 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     return _Target(cell=cell, beside=beside, round=number, unit=unit, work=work, where=where)
 
 
-def _outcome(text: str) -> str:
-    """Return what a cell says of an outcome, in lower case."""
-    return "" if _ERROR_BAR.fullmatch(text) else text.casefold()
+def _outcome(text: str, name: str) -> str:
+    """Return what a cell of a column says: of outcomes in lower case, and of other columns as it is."""
+    if _ERROR.fullmatch(name) and _ERROR_BAR.fullmatch(text):
+        return ""
+    return text.casefold() if OUTCOME.fullmatch(name) else text  # MB is not Mb
 
 
 def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, line: int) -> Sequence[float]:
