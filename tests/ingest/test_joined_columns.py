@@ -121,6 +121,15 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
             read_table(text, {}, "")
 
 
+def test_files_may_have_shapes_of_known_and_of_unknown_operations(tmp_path: Path) -> None:
+    """The operations of each label are the same in all files, so files of GFLOPS are of one kind."""
+    known, unknown = ("shape,A (GFLOPS),B (GFLOPS)\n" + f"{label},10,20\n" for label in ("M=8_N=8_K=8", "x"))
+    dataset = read(tmp_path, known, unknown).dataset
+    assert dataset["latency"].sel(config="A").max("seed").values.ravel() == pytest.approx([1.152e-7, 0.1])
+    with pytest.raises(DatasetError, match="some files have times, or throughputs of another kind"):
+        read(tmp_path, known, known.replace("GFLOPS", "ms"))
+
+
 def test_a_line_for_each_timing_takes_no_throughput(tmp_path: Path) -> None:
     """A column called time has times; nor can a throughput be zero."""
     with pytest.raises(InputError, match="--unit gb/s: column time holds times; give one of s, ms, us, ns"):

@@ -543,6 +543,14 @@ def test_a_time_beside_an_error_is_none(
         assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [5e-6, 1e-6]
 
 
+def test_shapes_may_be_of_different_stages(tmp_path: Path) -> None:
+    """Layers of a network have stages, and kernels have parameters called so."""
+    text = "shape,stage,config,time_ms\nx,1,a,5\nx,1,b,6\ny,2,a,1\ny,2,b,2\n"
+    assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [5e-3, 6e-3, 1e-3, 2e-3]
+    trials = read_table("stage,time_ms\n2,5\n3,6\n", {}, "", "trial")
+    assert trials.cells[0].rounds == ((5e-3, 6e-3),)
+
+
 @pytest.mark.parametrize(
     "text",
     [

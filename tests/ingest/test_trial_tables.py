@@ -129,6 +129,7 @@ def test_several_shapes_are_several_searches(tmp_path: Path) -> None:
         ),
         ("shape,old_ms,new_ms\nx,1,2\nx,1,3\n", {}, "if its lines are repeats: abtune import timings"),
         ("tile,TFLOPS\n1,2\n", {"shape": "x", "columns": "time=TFLOPS"}, "holds throughputs; name the col"),
+        ("shape,TFLOPS\nM=8_N=8_K=8,2\n", {"columns": "time=TFLOPS"}, "holds throughputs; name the column"),
         ("tile,cost\n1,2\n", {"shape": "x"}, "has no column of times among tile, cost"),
         (
             "| Shape | a (ms) | b (ms) |\n|-|-|-|\n| x | 1 | 2 |\n",

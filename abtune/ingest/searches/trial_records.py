@@ -190,7 +190,7 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
         if any((cell.config, cell.seed) != (None, None) or len(cell.rounds) > 1 for cell in reading.cells):
             has = "has a column config, seed or round, and a file of trials is one search"
             raise InputError(f"{has}; if its lines are repeats: abtune import timings")
-        if reading.work:
+        if reading.kind:
             raise InputError("holds throughputs; name the column of times by --columns time=NAME")
     notes += (f"{path}: {note}" for note in reading.notes)
     return [Search(label=cell.shape or "", trials=list(_outcomes(cell))) for cell in reading.cells]

@@ -89,7 +89,8 @@ def read_tables(text: str, unit: str) -> Reading:
         raise DatasetError(next(about_summaries(summaries), NO_TIMINGS))
     said = itertools.chain.from_iterable(one.notes for one in readings)
     notes = dict.fromkeys([*_left_out(lines), *said, *about_untimed(configs, cells), *cut])
-    return Reading(cells=cells, notes=tuple(notes), work="; ".join(works))
+    kinds = dict.fromkeys(one.kind for one in readings)
+    return Reading(cells=cells, notes=tuple(notes), work="; ".join(works), kind="; ".join(kinds))
 
 
 def _read_heading(cells: Sequence[str], unit: str) -> Table:

@@ -58,7 +58,8 @@ class Reading:
     each_a_process: bool | None = False  # whether a process made each timing; None if only the user knows
     notes: tuple[str, ...] = ()  # what was left out, one line each
     unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
-    work: str = ""  # what to say of throughputs; empty if the file has times
+    work: str = ""  # what to say of throughputs whose operations are unknown; empty if there are none
+    kind: str = ""  # of throughputs; empty if the file has times
 
 
 def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:
@@ -99,7 +100,7 @@ def import_readings(
             some = f"some files have a column {column} and some have none"
             raise DatasetError(f"{some}; let all have it, or none")
     works = {reading.work for reading in readings.values()}
-    if len(works) > 1:
+    if len({reading.kind for reading in readings.values()}) > 1:
         raise DatasetError(
             "some files have times, or throughputs of another kind; import each kind by itself"
         )

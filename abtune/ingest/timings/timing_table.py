@@ -64,10 +64,10 @@ _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
-# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up or of compiling.
-_KIND = re.compile(
-    "(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up|phase|stage", re.IGNORECASE
-)
+# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
+_KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+# The same within a shape, such as the time of compiling; shapes may be stages of one network.
+_PHASE = re.compile("phase|stage", re.IGNORECASE)
 # Columns that say where a time was measured, which should be the same for both sides.
 _MACHINE = re.compile(
     r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
@@ -120,7 +120,7 @@ class Table:
     in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
-    sized: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
+    of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[_Key, _Cell] = field(default_factory=dict)
     beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
@@ -139,12 +139,15 @@ class Table:
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
-        self.sized = {index for index, name in names.items() if name in sized}
+        joins = [index for index, name in names.items() if name in sized]
+        phases = [index for index, name in names.items() if _PHASE.fullmatch(name)]
+        self.of_shape = {*joins, *phases}
         own = [index for name, index in self.columns.items() if name == "shape"]
-        joined = "+".join(self.names[index] for index in (*own, *sorted(self.sized)))
+        joined = "+".join(self.names[index] for index in (*own, *joins))
         join = f"join columns: --columns {shlex.quote(f'shape={joined}')}"
         self.fixed = {
-            **dict.fromkeys(self.sized, f"they are two shapes of one label, so {join}"),
+            **dict.fromkeys(joins, f"they are two shapes of one label, so {join}"),
+            **dict.fromkeys(phases, _KEEP_ONE_KIND),
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: _LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},
         }
@@ -163,7 +166,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     table.is_search = is_search
     if is_search:
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
-        table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.sized}
+        table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.of_shape}
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
     reading = read_rows(rows, table, counted, of_records=has_records(text))
@@ -206,6 +209,7 @@ def read_rows(
         cells=tuple(cells),
         notes=tuple(_notes(table, counted)),
         work=about_work(table.works) if table.works else "",
+        kind="".join({about_work({unit}) for unit in table.units.values() if unit in RATES}),
         unused=tuple(table.names[index] for index in table.unused),
     )
 
@@ -455,7 +459,7 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
         remedy = "number the runs of a cell 0, 1, 2 and so on"
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits; {remedy}")
     for fixed, remedy in table.fixed.items() if is_timed else ():
-        of_shape = values.get("shape", "") if fixed in table.sized else ""
+        of_shape = values.get("shape", "") if fixed in table.of_shape else ""
         above, earlier = table.held.setdefault((fixed, of_shape), (row[fixed], line))
         name = table.names[fixed]
         if _outcome(row[fixed], name) != _outcome(above, name):
