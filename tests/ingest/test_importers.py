@@ -160,10 +160,6 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (" \n", "no importer knows this content; it is empty"),
         (
-            'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',
-            "is a configuration: abtune import timings file.txt --columns shape=shape --out",
-        ),
-        (
             "a,old,0,1.5\na,new,0,1.4\n",
             "its first line holds values; write above it names of",
         ),

@@ -473,6 +473,7 @@ def test_headings_of_other_programs(tmp_path: Path, text: str) -> None:
 def test_a_file_may_hold_nothing_but_times() -> None:
     """Its only heading says the unit; without a unit it could be any text."""
     assert has_times("time_ms\n1.0\n")
+    assert has_times("kernel;old_ms;new_ms\nx;1,5;2,5\n"), "commas are refused where they are read"
     assert not has_times("time\nand again\n")
 
 
@@ -496,6 +497,11 @@ def test_configurations_on_different_machines_are_said(tmp_path: Path) -> None:
     assert [said.partition(", so")[0] for said in read(path).notes if "GPU of" in said] == [note]
     path.write_text(f"{heading}x,old,0,A,2\nx,old,1,B,2\nx,new,0,B,1\nx,new,1,A,1\n", encoding="utf-8")
     assert not [said for said in read(path).notes if "GPU of" in said]
+    lines = [f"x,{config},{seed},{config}{seed},1\n" for config in ("old", "new") for seed in range(9)]
+    path.write_text(heading + "".join(lines), encoding="utf-8")
+    assert "GPU of x: old0 in old, old1 in old, old2 in old and 15 more; differences" in read(path).notes[-1]
+    path.write_text(f"{heading}x,old,0,0.71,2\nx,new,0,0.83,1\n".replace("GPU", "cpu"), encoding="utf-8")
+    assert not [said for said in read(path).notes if "cpu of" in said], "a load is no machine"
 
 
 def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:

@@ -142,8 +142,9 @@ def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[
         differ = [label for label, known in by_shape.items() if len(set(map(frozenset, known.values()))) > 1]
         if differ:
             known = by_shape[differ[0]].items()
-            sides = listed(f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known)
-            yield f"{name} of {some_of(differ)}: {sides}; differences may come from that, so run both alike"
+            sides = [f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known]
+            some = listed(sides if len(sides) < 4 else [*sides[:3], f"{len(sides) - 3} more"])
+            yield f"{name} of {some_of(differ)}: {some}; differences may come from that, so run both alike"
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:

@@ -201,7 +201,11 @@ def read_rows(
             rounds=tuple(map(tuple, cell.rounds.values())),
             labels=tuple(filter(None, cell.rounds)),
             failures=tuple(cell.failures),
-            settings={name: cell.beside[number] for name, number in machine.items()},
+            settings={
+                name: value
+                for name, number in machine.items()
+                if not re.fullmatch(r"\d*\.\d+", value := cell.beside[number])  # cpu may be a load
+            },
         )
         for (shape, config, seed), cell in table.cells.items()
     )
@@ -298,7 +302,9 @@ def _has_numbers(text: str, unit: str) -> bool:
         (_, heading), (_, row) = itertools.islice(with_labels(table_rows(text), least=1), 2)
         values = [row[index] for index in _read_heading(heading, {}, unit).units]
         firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
-        return len([to_number(value) for value in firsts if value.casefold() not in MISSING]) > 0
+        # Decimal commas are refused where they are read.
+        cells = [value.replace(",", ".") for value in firsts if value.casefold() not in MISSING]
+        return len(list(map(to_number, cells))) > 0
     except (ValueError, IndexError, AbtuneError):
         return False
 
