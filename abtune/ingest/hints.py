@@ -31,6 +31,7 @@ from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
+_RUNS_BELOW = "a line holds one timing; put columns of several runs below each other, with a column seed"
 _SUMS_UP = f"it has statistics and no single timings; {AS_CSV}"
 # What to do with files that cannot be used, by what they hold without blanks; ^ stands for the beginning.
 _REMEDIES = {
@@ -170,6 +171,8 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     others = [name for index, name in measured(columns).items() if index and name in {*named} - kept]
     if len(configs) < 2 or not (others or otherwise):
         return ""
+    if "" in others:
+        return f"column {columns.index('', 1) + 1} has no name; give it one, or take it out"
     remedy = otherwise
     if others:
         them = "it" if len(others) == 1 else "them"
@@ -200,12 +203,15 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     is_lone = len(measured(columns)) < len(columns) and not clocks
-    if hint := _about_others(columns) or ONLY_QUOTIENTS * is_lone:
+    has_config = "config" in map(str.casefold, columns)
+    has_runs = has_config and not clocks and sum(bool(re.search("[0-9]", name)) for name in columns) > 1
+    if hint := _RUNS_BELOW * has_runs or _about_others(columns) or ONLY_QUOTIENTS * is_lone:
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}"
-    is_timed = have_units(columns[1:], tuple(PER_SECOND))
-    is_wide = len(columns) > 2 and not clocks and "config" not in map(str.casefold, columns)
+    others = [name for name in columns[1:] if not OUTCOME.fullmatch(name)]
+    is_timed = have_units(others, UNITS)
+    is_wide = len(others) > 1 and not clocks and not has_config
     if is_wide and (is_timed or all(map(_NUMBER.fullmatch, row[1:]))):
         return _hint_of_wide(path, columns, is_timed=is_timed)
     return _hint_of_long(path, columns, clocks)

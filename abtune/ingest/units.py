@@ -105,6 +105,9 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         _OTHER.fullmatch(word) or unit_named(word) or (not unit and _GRADE.fullmatch(word)) for word in words
     )
     is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))
+    if unit == "%" and unit not in known:
+        remedy = "if it is a boost, call it boost (%); else take it out"
+        raise InputError(f"column {shortened(cell)!r} is in %; {remedy}")
     if not any(words) or not fits or is_other or is_rate:
         units = ", ".join(spelled(unit) for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"

@@ -95,6 +95,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "shape,gpu,old_ms,new_ms,status\nx,A100,1,2,ok\n",
             "take out gpu, or write it into the labels: --columns shape=shape+gpu",
         ),
+        ("shape,,old_ms,new_ms\nx,A100,1,2\n", "column 2 has no name; give it one, or take it out"),
+        ("foo,status,a_ms,b_ms\nx,ok,1,2\n", "timings file.txt --columns shape=foo --out file.nc"),
+        ("foo,a (GB/s),b (GB/s)\nx,1,2\n", "timings file.txt --columns shape=foo --out file.nc"),
+        ("kernel,config,run1,run2\nx,old,1,2\n", "put columns of several runs below each other, with a"),
         (
             "M,N,a,b\n128,1,1.5,1.4\n",
             "if each of the other columns is a configuration: abtune import timings file.txt "

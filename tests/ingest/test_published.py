@@ -339,10 +339,10 @@ def test_a_cell_without_a_number_says_what_to_write(cell: str, said: str) -> Non
 
 
 def test_a_table_of_single_timings_has_other_marks_between_columns(tmp_path: Path) -> None:
-    """Bars make a published table, in which a column is a configuration."""
+    """Bars make a published table, in which each configuration has a column."""
     path = tmp_path / "t.csv"
     path.write_text("shape|config|seed|time_ms\na|old|0|10\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="line 1: column 'seed' is no configuration by its name"):
+    with pytest.raises(DatasetError, match="line 1: a column config is of a table with a line for each"):
         PUBLISHED.read([Source(path=path)], {"unit": ""})
 
 
@@ -446,8 +446,8 @@ def test_names_of_all_kinds_are_configurations() -> None:
 @pytest.mark.parametrize(
     ("heading", "said"),
     [
-        ("faster (%)", "column 'faster (%)': a heading is NAME"),
-        ("gain (%)", "column 'gain (%)': a heading is NAME"),
+        ("faster (%)", "column 'faster (%)' is in %; if it is a boost, call it boost (%)"),
+        ("gain (%)", "column 'gain (%)' is in %; if it is a boost, call it boost (%)"),
     ],
 )
 def test_only_a_boost_is_in_percent(heading: str, said: str) -> None:

@@ -97,6 +97,9 @@ def _read_heading(cells: Sequence[str], unit: str) -> Table:
     if (longest := max(map(len, cells))) > LONGEST_CELL:
         most = f"and the most is {LONGEST_CELL:,}; take the line out"
         raise DatasetError(f"a cell has {longest:,} characters, {most}")
+    if "config" in map(str.casefold, cells):
+        separated = "separate its columns by commas, semicolons or tabs"
+        raise DatasetError(f"a column config is of a table with a line for each timing; {separated}")
     return read_wide_heading(cells, {"shape": 0}, unit)
 
 
