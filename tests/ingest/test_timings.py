@@ -151,7 +151,8 @@ def test_a_cell_without_a_time_is_said(tmp_path: Path) -> None:
     imported = read(path)
     assert imported.dataset["run_status"].values.tolist() == [[[0, 0], [RunStatus.MISSING, 0]]]
     said = "3 cells without a time, the first in line 2; a run without any time is missing"
-    assert imported.notes[-1] == f"{path}: {said}, or failed if its cell says so"
+    then = "or failed if its cell says so; shapes without runs are left out"
+    assert imported.notes[-1] == f"{path}: {said}, {then}"
 
 
 @pytest.mark.parametrize("word", ["OOM", "failed", "inf", "Timeout"])

@@ -276,7 +276,7 @@ def _notes(table: Table, counted: str) -> Iterator[str]:
     if table.untimed and counted != "trial":
         what, then = ("line", "counts as failed")
         if table.configs:
-            what, then = "cell", "is missing, or failed if its cell says so"
+            what, then = "cell", "is missing, or failed if its cell says so; shapes without runs are left out"
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
     yield from about_boosts(
