@@ -375,6 +375,8 @@ def test_timings_of_failed_runs_are_not_compared() -> None:
     change = abtune.compare_datasets(first, second)
     assert (change.same_winners, change.shapes[0].seeds) == (True, (9, 10, 9, 10))
     assert change.caveats[0] == "A has 1 winner that B does not time. These are left out."
+    other_way = abtune.compare_datasets(second, first)
+    assert other_way.caveats[-1] == "1 failed run of the common shapes left out."
 
 
 def test_each_dataset_may_have_some_winners_of_its_own() -> None:
