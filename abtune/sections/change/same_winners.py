@@ -59,7 +59,7 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> list[xr.Dataset] | None:
     moved = np.take_along_axis(b["latency"].values, seed, axis=2)
     # Runs of a that failed are not runs of b.
     status = (b["run_status"].dims, np.where(both[..., 0, 0], RunStatus.COMPLETE, RunStatus.MISSING))
-    later = xr.Dataset({"run_status": status, "latency": (b["latency"].dims, moved)}, a.coords)
+    later = a[["run_status"]].assign(run_status=status, latency=(b["latency"].dims, moved))
     later = later.assign_coords(config=b["config"])
     later.attrs = b.attrs
     return [side.assign(latency=side["latency"].where(both)) for side in (a, later)]
