@@ -120,7 +120,7 @@ def is_valid(row: Evidence, settings: Settings) -> bool:
 
 
 def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
-    """Yield the conditions of any verdict: enough runs or pairs, of which few failed."""
+    """Yield the conditions of any verdict: enough runs or pairs, and few failures."""
     yield from _for_pairs(row) if settings.paired else _for_sides(row, settings.estimand)
     what, outcomes = "runs of a configuration", [(f"runs of {s.config}", s.failed, s.n) for s in row.sides]
     if settings.paired:
