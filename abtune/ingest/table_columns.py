@@ -32,13 +32,16 @@ _BESIDE_STATISTICS = re.compile(
     "runtimes?|throughput"
 )
 _QUOTIENT = re.compile(
-    r"(speed-?\s?up|ratio|improvement)( .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
+    r"((.{1,80}[ _])?speed-?\s?up|ratio|improvement)"
+    r"( .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
     r"(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
+# A column with the unit of each time; one of something else, such as memory_unit, is none.
+UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 OUTCOME = re.compile(
     "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
@@ -120,7 +123,7 @@ NEVER = re.compile(
 )
 SIZE = re.compile(
     r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"
-    r"(.+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize"
+    r"([^/]+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize"
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(

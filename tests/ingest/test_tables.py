@@ -45,6 +45,21 @@ def test_names_of_configurations_pass() -> None:
     check_names(["a", "m", "after the change", "best of 3", "O-max", "batch 8", "run-time", "8_threads"])
 
 
+def test_a_quotient_is_neither_a_size_nor_a_configuration() -> None:
+    """A speedup of two columns is checked, whatever stands before that word, and ms/batch_size is no size."""
+    table = "shape,cpu_ms,gpu_ms,cpu_vs_gpu_{}\nx,3.0,2.0,{}\n"
+    assert {cell.config for cell in read_table(table.format("speedup", "1.5"), {}, "").cells} == {
+        "cpu",
+        "gpu",
+    }
+    with pytest.raises(DatasetError, match=r"the boost is printed as 1[.]7, but the row gives 50% or 1.5x"):
+        read_table(table.format("speedup", "1.7"), {}, "")
+    long = "shape,config,time_ms,ms/batch_size,batch_size\nx,a,1,2,{}\nx,a,2,3,{}\n"
+    assert len(read_table(long.format(1, 1), {}, "").cells) == 1
+    with pytest.raises(DatasetError, match=r"join columns: --columns shape=shape[+]batch_size$"):
+        read_table(long.format(1, 2), {}, "")
+
+
 def test_two_extents_are_no_configurations() -> None:
     """Columns M and N are sizes of the shapes, not times of two configurations."""
     with pytest.raises(DatasetError, match="column 'N' is no configuration by its name"):

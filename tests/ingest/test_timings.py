@@ -967,9 +967,9 @@ def test_lines_that_are_there_twice_are_said(tmp_path: Path) -> None:
     assert imported.notes[1] == f"{path}: 2 lines are the same as one above; each counts as a repeat"
 
 
-@pytest.mark.parametrize("column", ["Units", "time_unit"])
+@pytest.mark.parametrize("column", ["Units", "time_unit", "Metric Unit", "latency.unit"])
 def test_a_column_of_units_is_one_by_other_names(tmp_path: Path, column: str) -> None:
-    """MLPerf calls it Units and has Samples/s there; --unit does not make times of them."""
+    """MLPerf has Samples/s in Units, and ncu a unit in each line; --unit is not read in their place."""
     path, columns = tmp_path / "t.csv", {"shape": "Benchmark", "config": "Submitter", "time": "Result"}
     heading = f"Submitter,Benchmark,Result,{column}\n"
     path.write_text(f"{heading}a,resnet,5,Samples/s\nb,resnet,6,Samples/s\n", encoding="utf-8")

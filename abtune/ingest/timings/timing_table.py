@@ -23,6 +23,7 @@ from abtune.ingest.table_columns import (
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
+    UNIT,
     about_summaries,
     check_names,
     have_units,
@@ -325,7 +326,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Ta
         raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     # Left out, a column of units such as samples/s would let a rate be read as a time.
-    for other in known.keys() & {"units", "time_unit"}:
+    for other in filter(UNIT.fullmatch, known):
         columns["unit"] = known[other]
     for name, wanted in names.items():
         columns[name] = _index_of(wanted, row)
