@@ -54,6 +54,7 @@ _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
 _VARIANT = re.compile(
     r"[(\[]((b?f|[bt]?fp|u?int)[0-9]{1,2}|native|jit|eager|compiled?|fused)[)\]]$", re.IGNORECASE
 )
+_CAMEL = re.compile(r"(.*[a-z])(Ms|Us|Ns)")
 _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # Words that say that a column holds something else than one measured value in a known unit: other units,
 # rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
@@ -95,6 +96,8 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         return Heading(name="time", unit=unit_named(cell))
     name, unit = split_unit(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
+    if unit in PER_SECOND and "per" in words[1:-1]:  # time_per_image_ms, but not images_per_s
+        words = words[: words.index("per")]
     # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
     plain = all(
         word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word)))
@@ -152,9 +155,13 @@ def split_unit(cell: str) -> tuple[str, str]:
             unit = unit.strip()
             known = unit if unit == "%" else unit_named(unit)
             return (name.strip(), known) if known else ("", "")
+    if match := _CAMEL.fullmatch(cell):  # latencyMs
+        return match[1], match[2].lower()
     name, _, suffix = cell.rpartition("_")
-    unit = unit_named(suffix) if name else ""
-    return (name, unit) if unit else (cell, "")
+    prefix, _, rest = cell.partition("_")
+    if unit := unit_named(suffix) if name else "":
+        return name, unit
+    return (rest, unit_named(prefix)) if rest and unit_named(prefix) in RATES else (cell, "")  # gflops_old
 
 
 def read_number(text: str, remedy: str = "") -> float:

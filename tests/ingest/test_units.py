@@ -36,6 +36,8 @@ from abtune.text import to_number
         *(("a (GFLOPS)", "a", "gflops"), ("a (GFlop/s)", "a", "gflops"), ("a (tflops)", "a", "tflops")),
         *(("Triton [FP16] (TB/s)", "Triton [FP16]", "tb/s"), ("Torch (native)", "Torch (native)", "")),
         *(("Triton (Latency (ms))", "Triton", "ms"), ("new_GB/s", "new", "gb/s")),
+        *(("latencyMs", "latency", "ms"), ("TotalDurationNs", "TotalDuration", "ns"), ("oldUs", "old", "us")),
+        *(("gflops_new", "new", "gflops"), ("time_per_image_ms", "time_per_image", "ms")),
         *(("ONNX Runtime (MFLOP/s)", "ONNX Runtime", "mflops"), ("boost (%)", "boost", "%")),
         *(
             ("torch.compile (max-autotune) (ms)", "torch.compile (max-autotune)", "ms"),
@@ -105,6 +107,16 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
             for name in ("img", "image", "op", "items", "req", "steps", "rows", "gb", "GiB", "msgs")
         ),
         *(f"new_{name}" for name in ("qps", "tps", "rps", "gbps", "GBs", "bw", "iops", "mhz", "goodput")),
+        *(
+            "images_per_s",
+            "tokens_per_gpu_s",
+            "gflops_per_watt",
+            "gflops_mean",
+            "meanMs",
+            "ms_new",
+            "Ms",
+            "Ns",
+        ),
         *(f"new_{name}" for name in ("perf", "score", "Performance", "GOPS", "TB")),
         # a unit in another form
         *(
