@@ -17,6 +17,7 @@ from abtune.ingest.table_columns import (
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
+    UNIT,
     have_units,
     known_heading,
     lacks_names,
@@ -65,12 +66,17 @@ _REMEDIES = {
     ),
     "if go test -bench wrote it, run that without -json": ('^{"Time":',),
     "if it is a result of an older asv: asv update": ('"commit_hash":',),
-    "give the file of records that Ansor wrote: RecordToFile": ("TaskDescription|Latency(ms)|",),
+    "give the file of records that Ansor wrote: RecordToFile": (
+        *("|Latency(ms)|Speed(GFLOPS)|", "TaskDescription|Latency(ms)|", "^ElapsedTime(s)"),
+    ),
     "give the file of records that AutoTVM wrote: log_to_file": ("Current/Best:",),
     "each line of its tables of tasks begins with something else, such as a date; cut that off: "
     "sed 's/^[^ ]* //' FILE": ("WeightedLatency(us)|",),
     "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed --unit s": (
         "|op/s|err%|",  # nanobench
+    ),
+    "write its trials as CSV with columns shape and time_ms; then abtune import trials --run NAME=FILE": (
+        *('"configs_timings":', "ProcessAUTOTUNEbenchmarking"),  # Triton, PyTorch
     ),
     "write CSV: --csv; then --columns shape=function,time=min_runtime --unit s": (
         "FunctionMBytes/sec",  # BabelStream
@@ -78,15 +84,18 @@ _REMEDIES = {
 }
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
-# Words of columns that sum up timings.
+# Words of columns that sum up timings, and of those that may count as one.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|med|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
+_MEAN = re.compile(r"(?!.*(std|err)).*(mean|median|average|avg).*", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
-    r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent))"
+    r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
     r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
     r"(samples_)?[mun]?s)",
     re.IGNORECASE,
 )
+# What may be a time beside a column of units.
+_VALUE = re.compile(r"(.*[\W_])?value", re.IGNORECASE)
 # A column that numbers runs or repeats and says nothing about what was timed.
 _NUMBERS_RUNS = re.compile("runs?|reps?|repetitions?|trials?|iterations?|iter|sample|attempt", re.IGNORECASE)
 
@@ -141,13 +150,25 @@ def _is_clock(name: str) -> bool:
     return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
 
 
+def _may_tell(name: str) -> bool:
+    """Return whether a name in JSON may be that of a time, or of what sums up times."""
+    other = any(known.fullmatch(name) for known in (_VALUE, _STATISTIC))
+    return _is_clock(name) or other or have_units([name], UNITS)
+
+
 def _hint_of_lower_table(path: Path, text: str) -> str:
     """Return how to cut off what stands above the heading of a table; empty if there is none."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
-        names, values = (line.split(delimiter_of(above)) for line in (above, below))
+        lines = (line.split(delimiter_of(above)) for line in (above, below))
+        names, values = ([cell.strip(' "') for cell in line] for line in lines)
         is_table = len(names) == len(values) > 2 and any(map(_is_clock, names))
-        is_lower = is_table and above.strip() != first_line(text).strip()
-        if is_lower and any(_NUMBER.fullmatch(cell.strip()) for cell in values):
+        # A line with a number is no heading, though it may have a unit.
+        if not is_table or any(map(_NUMBER.fullmatch, names)) or not any(map(_NUMBER.fullmatch, values)):
+            continue
+        if names[0].startswith("#"):
+            uncomment = f"sed '{number}s/^ *#//' {shell_path(path)} > NAME.csv"
+            return f"line {number} may be its heading, but begins with #: {uncomment}"
+        if above.strip() != first_line(text).strip():
             return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 
@@ -177,7 +198,8 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     if others:
         them = "it" if len(others) == 1 else "them"
         joined = shlex.quote("shape=" + "+".join([columns[0], *others]))
-        labels = "the labels" if otherwise else f"the labels: --columns {joined}"
+        one = "; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
+        labels = "the labels" if otherwise else f"the labels: --columns {joined}{one}"
         remedy = f"take out {listed(map(shortened, others))}, or write {them} into {labels}"
     return f"if {listed(map(shortened, configs))} are configurations, {remedy}"
 
@@ -188,7 +210,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
-        if len(row or columns) != len(columns) or (has_records(text) and not any(map(_is_clock, columns))):
+        if len(row or columns) != len(columns) or (has_records(text) and not any(map(_may_tell, columns))):
             return ""
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:
@@ -198,8 +220,12 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
 def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
     """Return what to do with a table of these columns, whose first line is ``row``."""
     clocks = list(filter(_is_clock, columns))
+    if not clocks and any(map(UNIT.fullmatch, columns)):
+        clocks = list(filter(_VALUE.fullmatch, columns))
     if not clocks and any(map(_STATISTIC.fullmatch, columns)):
-        return _SUMS_UP
+        means = list(filter(_MEAN.fullmatch, columns))
+        as_time = f"shape=NAME,config=NAME,{shlex.quote(f'time={means[0]}')}" if means else ""
+        return f"{_SUMS_UP}; or take a mean as one timing: --columns {as_time}" if means else _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     is_lone = len(measured(columns)) < len(columns) and not clocks
@@ -209,11 +235,11 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}"
-    others = [name for name in columns[1:] if not OUTCOME.fullmatch(name)]
-    is_timed = have_units(others, UNITS)
-    is_wide = len(others) > 1 and not clocks and not has_config
-    if is_wide and (is_timed or all(map(_NUMBER.fullmatch, row[1:]))):
-        return _hint_of_wide(path, columns, is_timed=is_timed)
+    others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
+    timed = [name for name in others if have_units([name], UNITS)]
+    is_wide = len(others) > 1 and not has_config
+    if is_wide and (timed == others or (not timed and not clocks and all(map(_NUMBER.fullmatch, row[1:])))):
+        return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
     return _hint_of_long(path, columns, clocks)
 
 
@@ -233,7 +259,8 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     """Return what to do with a table that may have a line for each timing; ``clocks`` may hold times."""
     times = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
     time = times[0] if len(times) == 1 else "NAME"
-    unit = "" if (heading := known_heading(time, UNITS)) and heading.unit else " --unit ms"
+    has_own = (heading := known_heading(time, UNITS)) and heading.unit
+    unit = "" if has_own or any(map(UNIT.fullmatch, columns)) else " --unit ms"
     told = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
     command = import_command(path, importer="timings", options=told)
     units = "ms may be s, us, ns, gflops or gb/s, and " if unit else ""

@@ -126,6 +126,23 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "--columns shape=NAME,config=NAME,time=abs_latency --unit ms --out file.nc",
         ),
         ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit ms --out file.nc"),
+        (
+            '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
+            "--columns shape=grid+tile; if one is",
+        ),
+        ("Name,latency.mean,latency.unit\nx,1,ms\n", "shape=NAME,config=NAME,time=latency.mean"),
+        ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
+        ("Data Size,A Time (s),B Time (s),Speedup\n1M,2,1,2\n", "--columns 'shape=Data Size' --out file.nc"),
+        ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
+        ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
+        (  # the first is no heading, though it has the unit of seconds
+            "name,unit,y_50,y_20\nx,s,1.5,1.6\nx,s,1.5,1.6\n",
+            "if it has a line for each timing",
+        ),
+        (
+            "#size\t\ttime(s)\tflop\n8\t\t1.5\t2\n",
+            "line 1 may be its heading, but begins with #: sed '1s/^ *#//'",
+        ),
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
         (
             "Results of May,,,\n,,,\nshape,config,seed,time_ms\nx,a,0,1.5\n",
@@ -228,6 +245,13 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             b"|  ID  |  Task Description  | Latency (ms) | Trials |\n",
             "records that Ansor wrote: RecordToFile",
         ),
+        (b"|  ID  | Latency (ms) | Speed (GFLOPS) | Trials |\n|  0 | 0.1 | 2.0 | 64 |\n", "Ansor wrote"),
+        (b"ElapsedTime(s)\t80\tEstimatedLatency(ms)\t2.1\tTrials\t64\n", "Ansor wrote"),
+        (
+            b'{"key": [1], "configs_timings": [[{"num_warps": 4}, [0.1, 0.1, 0.2]]]}',
+            "write its trials as CSV",
+        ),
+        (b"AUTOTUNE mm(8x8, 8x8)\n mm 0.1 ms\nSingleProcess AUTOTUNE benchmarking takes 1 s\n", "its trials"),
         (
             b"Benchmark     (dim)  Mode  Cnt  Score   Error  Units\nA.b 100 avgt 3 1.0 +- 0.1 s/op\n",
             "-rf json",
@@ -235,7 +259,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"[Task  1/12]  Current/Best:  100.11/ 200.21 GFLOPS\n", "records that AutoTVM wrote: log_to_file"),
         (
             b"shape,config,mean_ms,std_ms\na,old,1.5,0.1\n",
-            "it has statistics and no single timings; write its",
+            "it has statistics and no single timings; write its .*; or take a mean as one timing: .*=mean_ms",
         ),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
