@@ -150,12 +150,6 @@ def _is_clock(name: str) -> bool:
     return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
 
 
-def _may_tell(name: str) -> bool:
-    """Return whether a name in JSON may be that of a time, or of what sums up times."""
-    other = any(known.fullmatch(name) for known in (_VALUE, _STATISTIC))
-    return _is_clock(name) or other or have_units([name], UNITS)
-
-
 def _hint_of_lower_table(path: Path, text: str) -> str:
     """Return how to cut off what stands above the heading of a table; empty if there is none."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
@@ -210,7 +204,11 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
-        if len(row or columns) != len(columns) or (has_records(text) and not any(map(_may_tell, columns))):
+        is_timed = any(
+            _is_clock(name) or _STATISTIC.fullmatch(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
+            for name in columns
+        )
+        if len(row or columns) != len(columns) or (has_records(text) and not is_timed):
             return ""
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:

@@ -261,6 +261,24 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse(text)
 
 
+def test_cells_may_have_units_of_their_own() -> None:
+    """Tools scale each time, as in comments on pull requests; the printed digits count for a boost, too."""
+    table = (
+        "|Kernel|before|**after**|speedup|\n|-|-|-|-|\n|a|1.2 ms|`1.1ms`|1.13x|\n|b|850 \u00b5s|0.8 ms||\n"
+    )
+    dataset = parse(table, "")
+    assert dataset["latency"].values.ravel().tolist() == [1.2e-3, 1.1e-3, 850e-6, 0.8e-3]
+    rates = parse("|Shape|old|new|\n|-|-|-|\n|x|1.5 TFLOPS|900 GFLOP/s|\n|y|-|2.0 TFLOPS|\n", "")
+    assert rates["latency"].values.ravel().tolist()[:2] == [1 / 1500, 1 / 900]
+    for cells, said in (
+        ("1 200 ms|1 ms", "column .old. has no unit beside one that has"),
+        ("1.2 ms|9 GB/s", "kinds of throughputs; keep one kind"),
+        ("1.2 ms|9", "column 'new' has no unit beside one that has"),
+    ):
+        with pytest.raises(AbtuneError, match=said):
+            parse(f"|Shape|old|new|\n|-|-|-|\n|x|{cells}|\n", "")
+
+
 def test_a_bar_behind_a_backslash_is_part_of_its_cell() -> None:
     """Markdown writes a label with a bar so."""
     table = "| Kernel | a (ms) | b (ms) |\n|---|---|---|\n| x\\|y | 1 | 2 |\n"

@@ -29,7 +29,7 @@ from abtune.ingest.tables import CUT
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
 from abtune.ingest.timings.timing_table import NO_TIMINGS, Table, about_untimed, read_rows, read_wide_heading
-from abtune.ingest.units import LONGEST_CELL, UNITS
+from abtune.ingest.units import LONGEST_CELL, MISSING, UNITS, spelled, split_unit, unit_named
 from abtune.text import listed, shortened
 
 _RULE = re.compile(r":?-+:?")
@@ -38,6 +38,13 @@ _MARKED = re.compile(r"([*_`]{1,3})(.+)\1")
 _BAR = re.compile(r"(?<!\\)\|")  # a bar behind a backslash is part of its cell
 # Between the lines of a table as tabulate, psql and Org mode draw it: +---+---+, ---+--- and |---+---|.
 _DRAWN_RULE = re.compile(r"\|?[-=:]*\+[-=+:]+\|?")
+# A cell with its own unit: 1.5 ms, 12.7 TFLOPS. By kinds, powers of ten of the first unit.
+_MEASURED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([^\W\d_][\w/]*)")
+_POWERS = (
+    {"s": 0, "ms": -3, "us": -6, "ns": -9},
+    {"gflops": 0, "mflops": -3, "tflops": 3},
+    {"gb/s": 0, "mb/s": -3, "tb/s": 3},
+)
 # A line: its number and cells.
 _Row: TypeAlias = tuple[int, list[str]]
 
@@ -165,6 +172,7 @@ def _with_sizes_joined(table: list[_Row], titles: Mapping[int, str]) -> Iterator
     """Yield a table with its sizes in one column, below the title of its line; any other as it is."""
     rows = [row for row in table if row[1] != [""] and not all(map(_RULE.fullmatch, row[1]))]
     number, heading = rows[0] if rows else (0, [""])
+    _move_units([cells for _, cells in rows if len(cells) == len(heading)])
     has_numbers = heading[0] == "" < heading[-1] and all(cells[0].isdigit() for _, cells in rows[1:])
     if has_numbers:  # pandas numbers the rows
         table, rows = ([(line, cells[1:] or cells) for line, cells in some] for some in (table, rows))
@@ -175,6 +183,20 @@ def _with_sizes_joined(table: list[_Row], titles: Mapping[int, str]) -> Iterator
     title = f"{titles[number]}_" if number in titles else ""
     yield joined[0]
     yield from ((line, [f"{title}{label}", *cells]) for line, (label, *cells) in joined[1:])
+
+
+def _move_units(rows: Sequence[list[str]]) -> None:
+    """Move the units of cells such as 1.5 ms into the headings of their columns."""
+    for index in range(1, len(rows[0]) if rows else 0):
+        cells = [row[index] for row in rows[1:] if row[index].casefold() not in MISSING]
+        numbers = {cell: match[1] for cell in cells if (match := _MEASURED.fullmatch(cell))}
+        units = {cell: unit_named(cell[len(numbers.get(cell, "")) :].strip()) for cell in cells}
+        powers = next((kind for kind in _POWERS if cells and {*units.values()} <= kind.keys()), None)
+        if powers and not split_unit(rows[0][index])[1]:
+            rows[0][index] += f" ({spelled(next(iter(powers)))})"
+            for row in rows[1:]:
+                if row[index] in numbers:
+                    row[index] = f"{numbers[row[index]]}e{powers[units[row[index]]]}"
 
 
 def _rows_of_markdown(text: str) -> Iterator[_Row]:
