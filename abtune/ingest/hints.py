@@ -248,8 +248,8 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
     if _NUMBERS_RUNS.fullmatch(columns[0]):
         told = f"--shape LABEL --columns {shlex.quote(f'seed={columns[0]}')}"
         also = " (repeat in place of seed if all lines are of one process)"
-    command = import_command(path, importer="timings", options=told + " --unit ms" * (not is_timed))
-    units = ", where ms may be another unit, such as us, tflops or gb/s" * (not is_timed)
+    command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))
+    units = ", where UNIT is one such as ms, us, tflops or gb/s" * (not is_timed)
     return f"if each of the other columns is a configuration: {command}{units}{also}"
 
 
@@ -258,10 +258,10 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     times = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
     time = times[0] if len(times) == 1 else "NAME"
     has_own = (heading := known_heading(time, UNITS)) and heading.unit
-    unit = "" if has_own or any(map(UNIT.fullmatch, columns)) else " --unit ms"
+    unit = "" if has_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
     told = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
     command = import_command(path, importer="timings", options=told)
-    units = "ms may be s, us, ns, gflops or gb/s, and " if unit else ""
+    units = "UNIT is one such as ms, us, gflops or gb/s, and " if unit else ""
     return (
         f"if it has a line for each timing: {command}, where {units}each NAME is one of "
         f"{listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others are sizes, "

@@ -102,12 +102,12 @@ def test_a_folder_with_both_is_asked_about() -> None:
         (
             "M,N,a,b\n128,1,1.5,1.4\n",
             "if each of the other columns is a configuration: abtune import timings file.txt "
-            "--columns shape=M+N --unit ms --out",
+            "--columns shape=M+N --unit UNIT --out",
         ),
         (
             "op name,batch size,a,b\nx,1,1.5,1.4\n",
             "if each of the other columns is a configuration: abtune import timings "
-            "file.txt --columns 'shape=op name+batch size' --unit ms --out",
+            "file.txt --columns 'shape=op name+batch size' --unit UNIT --out",
         ),
         (
             "Time (%),Total Time (ns),Avg (ns),Med (ns),Name\n50.0,90,10.0,9.0,k\n",
@@ -123,9 +123,9 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             "dev,speedup,abs_latency,compilation_latency\nx,2,1,9\n",
-            "--columns shape=NAME,config=NAME,time=abs_latency --unit ms --out file.nc",
+            "--columns shape=NAME,config=NAME,time=abs_latency --unit UNIT --out file.nc",
         ),
-        ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit ms --out file.nc"),
+        ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit UNIT --out file.nc"),
         (
             '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
             "--columns shape=grid+tile; if one is",
@@ -169,7 +169,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             ",N,Triton,Torch\n0,256,4.1,4.2\n",
-            "is a configuration: abtune import timings file.txt --columns shape=N --unit ms",
+            "is a configuration: abtune import timings file.txt --columns shape=N --unit UNIT",
         ),
         (
             '{"results": [{"times": {}}]}',
