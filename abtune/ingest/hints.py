@@ -204,7 +204,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
     try:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
-        is_timed = any(
+        is_timed = "key" in columns or any(
             _is_clock(name) or _STATISTIC.fullmatch(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
             for name in columns
         )

@@ -32,17 +32,17 @@ _COMPARE_UNIT = re.compile(r"Times are in \w+ \((s|ms|us|ns)\)\.")
 _Row: TypeAlias = tuple[int, list[str]]
 
 
-def with_labels(rows: Iterable[_Row], *, least: int = 2) -> Iterable[_Row]:
+def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) -> Iterable[_Row]:
     """Return a table with its sizes in one column: M=256_N=256_K=256. Any other table stays as it is.
 
-    A table of sizes has at least ``least`` other columns.
+    A table of sizes has at least ``least`` other columns. With ``by_name`` each size needs the name of one.
     """
     rows = iter(rows)
     number, heading = next(rows, (0, []))
     if not heading or not _may_be_size(heading[0]):  # no million lines in memory
         return itertools.chain([(number, heading)], rows)
     rows = list(rows)
-    end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)])
+    end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)], by_name=by_name)
     if not 0 < end <= len(heading) - least:
         return [(number, heading), *rows]
     return join_columns([(number, heading), *rows], range(end))
@@ -75,7 +75,7 @@ def _whole(cell: str) -> str:
     return match[1] if (match := _WHOLE.fullmatch(cell)) else cell
 
 
-def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]], *, by_name: bool) -> int:
     """Return how many columns at the beginning are sizes: whole numbers in all rows, and without a unit.
 
     Timestamps and measured numbers may be whole, too. So only a column with the name of a size, in a table
@@ -88,7 +88,8 @@ def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     def is_size(index: int) -> bool:
         matches = [_WHOLE.fullmatch(row[index]) for row in rows]
         may_lack_point = named[index] and has_units
-        return all(match and (match[2] or may_lack_point) for match in matches) and not units[index]
+        is_size = all(match and (match[2] or may_lack_point) for match in matches) and not units[index]
+        return is_size and (named[index] or not by_name)
 
     end = len(list(itertools.takewhile(is_size, range(len(heading)))))
     certain = all(named[:end]) if is_long else has_units or all(named[1:end])

@@ -89,8 +89,10 @@ def _within(document: Any) -> list[Any]:
     values = document.items() if isinstance(document, dict) else ()
     lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
     objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
-    if values and len(objects) == len(values) and all(map(time_columns, map(list, document.values()))):
-        return _with_keys(document)
+    if values and len(objects) == len(values):
+        names = [frozenset(value) for value in document.values()]
+        if (len(names) > 1 and len({*names}) == 1) or all(time_columns([*own]) for own in names):
+            return _with_keys(document)
     lists = lists or _of_objects(objects)
     if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took
         timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]

@@ -130,6 +130,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
             "--columns shape=grid+tile; if one is",
         ),
+        ('{"a": {"old": 1.0, "new": 2}, "b": {"old": 1, "new": 3}}', "--columns shape=key --unit UNIT --out"),
         ("Name,latency.mean,latency.unit\nx,1,ms\n", "shape=NAME,config=NAME,time=latency.mean"),
         ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
         ("Data Size,A Time (s),B Time (s),Speedup\n1M,2,1,2\n", "--columns 'shape=Data Size' --out file.nc"),

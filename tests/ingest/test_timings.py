@@ -423,6 +423,21 @@ def test_words_for_failures_are_no_times(tmp_path: Path, word: str) -> None:
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED, RunStatus.COMPLETE]
 
 
+def test_a_time_in_json_is_no_size(tmp_path: Path) -> None:
+    """Objects of the same names are records; no whole time is the size of a shape, as in tables of Triton."""
+    text = '{"gemm": {"old": 1.0, "new": 0.9}, "conv": {"old": 2.0, "new": 1.9}}'
+    dataset = read_text(tmp_path, text, columns={"shape": "key"}, unit="ms")
+    assert dataset["latency"].sel(shape="gemm", config=["old", "new"]).values.ravel().tolist() == [
+        1e-3,
+        0.9e-3,
+    ]
+    flat = '{"gemm_old": 1.0, "gemm_new": 0.9, "conv_old": 2.0, "conv_new": 1.9}'
+    with pytest.raises(AbtuneError, match="has no column of times among gemm_old, gemm_new"):
+        read_text(tmp_path, flat, unit="ms")
+    sized = '[{"N": 8.0, "old": 1.0, "new": 0.9}, {"N": 16.0, "old": 2.0, "new": 1.9}]'
+    assert read_text(tmp_path, sized, unit="ms")["shape"].values.tolist() == ["N=8", "N=16"]
+
+
 def test_infinity_of_json_has_failed(tmp_path: Path) -> None:
     """Python writes an infinite float so."""
     text = '{"shape": "x", "config": "a", "time_s": Infinity}\n{"shape": "x", "config": "b", "time_s": 2}\n'

@@ -246,7 +246,7 @@ def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[s
     several = names.get("shape", "").split("+")
     if len(several) > 1 and names["shape"] not in heading:
         return join_columns(table_rows(text), [_index_of(name, heading) for name in several], names["shape"])
-    rows = iter(with_labels(table_rows(text), least=1))
+    rows = iter(with_labels(table_rows(text), least=1, by_name=has_records(text)))
     number, own = next(rows)
     told = {name.casefold() for name in names.values()}
     is_one_told = not told.isdisjoint(map(str.casefold, set(heading) - set(own)))
@@ -300,7 +300,8 @@ def has_times(text: str) -> bool:
 def _has_numbers(text: str, unit: str) -> bool:
     """Return whether a text begins with the heading of a table, and a line with a number."""
     try:
-        (_, heading), (_, row) = itertools.islice(with_labels(table_rows(text), least=1), 2)
+        labelled = with_labels(table_rows(text), least=1, by_name=has_records(text))
+        (_, heading), (_, row) = itertools.islice(labelled, 2)
         values = [row[index] for index in _read_heading(heading, {}, unit).units]
         firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
         # Decimal commas are refused where they are read.
