@@ -33,7 +33,7 @@ from abtune.text import import_command, listed, shell_path, shortened
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 _RUNS_BELOW = "a line holds one timing; put columns of several runs below each other, with a column seed"
-_SUMS_UP = f"it has statistics and no single timings; {AS_CSV}"
+_SUMS_UP = f"it has statistics and no single timings; {AS_CSV}, or name a mean: --columns time=NAME"
 # What to do with files that cannot be used, by what they hold without blanks; ^ stands for the beginning.
 _REMEDIES = {
     "it has no single timings; write them: hyperfine --export-json FILE": (
@@ -84,9 +84,8 @@ _REMEDIES = {
 }
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
-# Words of columns that sum up timings, and of those that may count as one.
+# Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|med|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
-_MEAN = re.compile(r"(?!.*(std|err)).*(mean|median|average|avg).*", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
     r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
@@ -221,9 +220,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if not clocks and any(map(UNIT.fullmatch, columns)):
         clocks = list(filter(_VALUE.fullmatch, columns))
     if not clocks and any(map(_STATISTIC.fullmatch, columns)):
-        means = list(filter(_MEAN.fullmatch, columns))
-        as_time = f"shape=NAME,config=NAME,{shlex.quote(f'time={means[0]}')}" if means else ""
-        return f"{_SUMS_UP}; or take a mean as one timing: --columns {as_time}" if means else _SUMS_UP
+        return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     is_lone = len(measured(columns)) < len(columns) and not clocks
@@ -249,8 +246,7 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
         told = f"--shape LABEL --columns {shlex.quote(f'seed={columns[0]}')}"
         also = " (repeat in place of seed if all lines are of one process)"
     command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))
-    units = ", where UNIT is one such as ms, us, tflops or gb/s" * (not is_timed)
-    return f"if each of the other columns is a configuration: {command}{units}{also}"
+    return f"if each of the other columns is a configuration: {command}{also}"
 
 
 def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> str:
@@ -261,9 +257,8 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     unit = "" if has_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
     told = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
     command = import_command(path, importer="timings", options=told)
-    units = "UNIT is one such as ms, us, gflops or gb/s, and " if unit else ""
     return (
-        f"if it has a line for each timing: {command}, where {units}each NAME is one of "
-        f"{listed_columns(columns)}; if one numbers separate runs, add seed=NAME; if others are sizes, "
-        "shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
+        f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}; "
+        "if one numbers separate runs, add seed=NAME; if others are sizes, shape=NAME+NAME; if a line is a "
+        "trial of a search: abtune import trials"
     )

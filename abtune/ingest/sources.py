@@ -184,10 +184,12 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
     return sorted(lengths, key=lambda name: name != baseline)
 
 
-def about_baseline(configs: Sequence[str]) -> Iterator[str]:
-    """Yield that the baseline is a guess, if no name of several says which it is."""
+def about_baseline(configs: Sequence[str], shapes: Sequence[str] = ()) -> Iterator[str]:
+    """Yield that the baseline is a guess, if no name of several says which it is, or that of a shape does."""
     if len(configs) > 1 and math.isinf(min(_words_of_baselines(configs).values())):
         yield "no name says which is the baseline, so it is the first; analyze --baseline takes another"
+        if named := [shape for shape in shapes if _BASELINES.fullmatch(shape.casefold())]:
+            yield f"shape {named[0]} is called like a configuration; if lines are some, transpose the table"
 
 
 def _words_of_baselines(configs: Iterable[str]) -> dict[str, float]:

@@ -131,7 +131,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "--columns shape=grid+tile; if one is",
         ),
         ('{"a": {"old": 1.0, "new": 2}, "b": {"old": 1, "new": 3}}', "--columns shape=key --unit UNIT --out"),
-        ("Name,latency.mean,latency.unit\nx,1,ms\n", "shape=NAME,config=NAME,time=latency.mean"),
+        ("Name,latency.mean,latency.unit\nx,1,ms\n", "or name a mean: --columns time=NAME"),
         ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
         ("Data Size,A Time (s),B Time (s),Speedup\n1M,2,1,2\n", "--columns 'shape=Data Size' --out file.nc"),
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
@@ -260,7 +260,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"[Task  1/12]  Current/Best:  100.11/ 200.21 GFLOPS\n", "records that AutoTVM wrote: log_to_file"),
         (
             b"shape,config,mean_ms,std_ms\na,old,1.5,0.1\n",
-            "it has statistics and no single timings; write its .*; or take a mean as one timing: .*=mean_ms",
+            "it has statistics and no single timings; write its .*, or name a mean: --columns time=",
         ),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),

@@ -77,6 +77,9 @@ def test_a_word_for_baseline_begins_or_ends_a_name(configs: str, baseline: str) 
     names = configs.split()
     assert baseline_first(names)[0] == (baseline or names[0])
     assert list(about_baseline(names)) == [NO_BASELINE] * (not baseline)
+    transposed = list(about_baseline(names, ["bert-base", "Baseline"]))[1:]
+    said = "shape Baseline is called like a configuration; if lines are some, transpose the table"
+    assert transposed == [said] * (not baseline)
 
 
 def test_seeds_are_numbers_or_counted(empty_folder: Path) -> None:
