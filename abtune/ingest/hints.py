@@ -232,8 +232,8 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return f"it has no column of times; {AS_CSV}"
     others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
     timed = [name for name in others if have_units([name], UNITS)]
-    is_wide = len(others) > 1 and not has_config
-    if is_wide and (timed == others or (not timed and not clocks and all(map(_NUMBER.fullmatch, row[1:])))):
+    is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, row[1:]))
+    if len(others) > 1 and not has_config and (timed == others or is_bare):
         return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
     return _hint_of_long(path, columns, clocks)
 

@@ -32,7 +32,7 @@ _BESIDE_STATISTICS = re.compile(
     "runtimes?|throughput"
 )
 _QUOTIENT = re.compile(
-    r"((.{1,80}[ _])?speed-?\s?up|ratio|improvement)"
+    r"((.{1,80}[ _-])?speed-?\s?up|ratio|improvement)"
     r"( .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
     r"(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )

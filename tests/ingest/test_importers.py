@@ -134,6 +134,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("Name,latency.mean,latency.unit\nx,1,ms\n", "or name a mean: --columns time=NAME"),
         ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
         ("Data Size,A Time (s),B Time (s),Speedup\n1M,2,1,2\n", "--columns 'shape=Data Size' --out file.nc"),
+        (
+            "(M, N);a-latency;b-speedup;b-latency\n(8, 8);2.5;1.25;2.0\n",
+            "--columns 'shape=(M, N)' --unit UNIT --out",
+        ),
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
         ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
         (  # the first is no heading, though it has the unit of seconds

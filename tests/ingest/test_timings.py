@@ -21,12 +21,12 @@ from import_samples import SAMPLES
 import abtune
 from abtune.dataset.netcdf import bundled_path
 from abtune.dataset.schema import RunStatus
-from abtune.errors import AbtuneError, DatasetError
+from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, find_files, find_matching
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.timings.timing_table import has_times, read_table
-from abtune.ingest.timings.timings import TIMINGS
+from abtune.ingest.timings.timings import TIMINGS, read_columns
 
 HEADING = "shape,config,seed,time_us\n"
 
@@ -421,6 +421,13 @@ def test_words_for_failures_are_no_times(tmp_path: Path, word: str) -> None:
     """A run without a time has failed, whatever word stands in its place."""
     dataset = read_text(tmp_path, f"{HEADING}x,a,0,{word}\nx,b,0,2\n")
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED, RunStatus.COMPLETE]
+
+
+def test_names_of_columns_may_have_commas() -> None:
+    """TritonBench calls a column of sizes (M, N, K)."""
+    assert read_columns("time=a b, shape=(M, N, K)") == {"time": "a b", "shape": "(M, N, K)"}
+    with pytest.raises(InputError, match="unknown field 'sape'"):
+        read_columns("time=a,sape=b")
 
 
 def test_a_time_in_json_is_no_size(tmp_path: Path) -> None:

@@ -234,9 +234,9 @@ TIMINGS = Importer(
 
 
 def read_columns(text: str) -> dict[str, str]:
-    """Return the columns that entries FIELD=NAME, separated by commas, name."""
+    """Return the columns that entries FIELD=NAME, separated by commas, name; a NAME may have commas, too."""
     columns: dict[str, str] = {}
-    for entry in text.split(",") if text else []:
+    for entry in re.split(r",(?=\s*\w+\s*=)", text) if text else []:
         field, sign, name = (word.strip() for word in entry.partition("="))
         if not (sign and name):
             raise InputError(f"--columns {entry!r} is not FIELD=NAME, such as time=elapsed_ms")
