@@ -155,13 +155,13 @@ def _hint_of_lower_table(path: Path, text: str) -> str:
         lines = (line.split(delimiter_of(above)) for line in (above, below))
         names, values = ([cell.strip(' "') for cell in line] for line in lines)
         is_table = len(names) == len(values) > 2 and any(map(_is_clock, names))
-        # A line with a number is no heading, though it may have a unit.
         if not is_table or any(map(_NUMBER.fullmatch, names)) or not any(map(_NUMBER.fullmatch, values)):
             continue
         if names[0].startswith("#"):
             uncomment = f"sed '{number}s/^ *#//' {shell_path(path)} > NAME.csv"
             return f"line {number} may be its heading, but begins with #: {uncomment}"
-        if above.strip() != first_line(text).strip():
+        first = first_line(text).split(delimiter_of(above))
+        if len(first) != len(names) or not all(map(str.strip, first)):  # else that is the heading
             return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 

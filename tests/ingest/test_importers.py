@@ -140,10 +140,9 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
         ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
-        (  # the first is no heading, though it has the unit of seconds
-            "name,unit,y_50,y_20\nx,s,1.5,1.6\nx,s,1.5,1.6\n",
-            "if it has a line for each timing",
-        ),
+        # a line with a unit of times below a heading is none
+        ("name,unit,y_50,y_20\nx,s,1.5,1.6\nx,s,1.5,1.6\n", "if it has a line for each timing"),
+        ("kernel,old,new\n-,ms,ms\nx,1.5,1.6\n", "if it has a line for each timing"),
         (
             "#size\t\ttime(s)\tflop\n8\t\t1.5\t2\n",
             "line 1 may be its heading, but begins with #: sed '1s/^ *#//'",
