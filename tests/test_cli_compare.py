@@ -80,7 +80,7 @@ def test_a_lone_shape_has_one_interval(run: Run) -> None:
         abtune.save_dataset(abtune.open_dataset(name).isel(shape=[0]), f"lone-{name}")
     text = run("compare", "lone-a.nc", "lone-b.nc").out
     (row,) = (line.split() for line in text.splitlines() if line.startswith("shape0"))
-    assert f"; change {row[3]}% (95% interval {' '.join(row[4:7])})." in " ".join(text.split())
+    assert f"; change {row[2]}% (95% interval {' '.join(row[3:6])})." in " ".join(text.split())
     assert "overall" not in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def test_compare_says_what_is_left_at_equal_knowledge(run: Run) -> None:
     texts = [words(run, "compare", *order) for order in (names, names[::-1])]
     means = [f"{100 * mean['change']:+.1f}" for mean in (separate, shared)]
     for text, (one, two) in zip(texts, (means, means[::-1]), strict=True):
-        assert f" overall {one} {two} " in text
+        assert re.search(rf" overall \S+ \S+ to \S+ {re.escape(f'{one} {two}')} ", text)
         assert "The change is luck or effort of separate searches" in text
         assert "Not the same in A and B: design (" in text
     assert "separate searches" not in words(run, "compare", "shared.nc", "other.nc")

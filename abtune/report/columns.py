@@ -117,11 +117,11 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
     seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
     drawn, decimals = map(shape_interval, rows), report_decimals(analysis)
     columns = (
+        column("verdict", verdicts, kind="word"),  # the answer; a phone shows no more than the first columns
         *drawn_boosts(drawn, analysis_scale(analysis), level=analysis.level, decimals=decimals),
         column("p", [p_value(row.p) for row in rows], gives_way=5),
         column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
         column("at least %", at_least, gives_way=5),
-        column("verdict", verdicts, kind="word"),
         column("noise %", noise, gives_way=6),
         column("pairs" if paired else "seeds", seeds, gives_way=4),
         column("failed", [f"{row.baseline.failed}+{row.candidate.failed}" for row in rows], gives_way=7),

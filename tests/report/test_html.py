@@ -221,12 +221,13 @@ def test_numbers_are_those_of_json() -> None:
             percent_cell(NAN if record[name] is None else record[name], 1)
             for name in ("boost", "boost_low", "boost_high")
         )
-        assert row[1:4] == [boost, f"{low} to {high}" if low != "-" else "-", ""]
-        assert record["verdict"].replace("-", " ") in row[7]
-        assert row[5] == p_value(math.nan if record["p_adjusted"] is None else record["p_adjusted"])
+        assert record["verdict"].replace("-", " ") in row[1]
+        # A line never ends before "to".
+        assert row[2:5] == [boost, f"{low}\xa0to {high}" if low != "-" else "-", ""]
+        assert row[6] == p_value(math.nan if record["p_adjusted"] is None else record["p_adjusted"])
         assert row[9] == f"{record['n_baseline']}+{record['n_candidate']}"
     overall = rows["these 6 shapes"]
-    assert overall[1:3] == ["+11.85", "+7.72 to +16.13"]
+    assert overall[1:3] == ["+11.85", "+7.72\xa0to +16.13"]
 
 
 def test_everything_that_is_said_elsewhere_is_said_here() -> None:

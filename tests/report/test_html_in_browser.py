@@ -82,25 +82,25 @@ def test_a_click_on_a_heading_sorts(file: Path, analysis: Analysis) -> None:
             ("descending", sorted(rows, key=lambda row: -row.boost)),
             (None, rows),
         ):
-            await click(page, 0, 1)
+            await click(page, 0, 2)
             assert await page.run(SHAPES % 0) == [row.shape for row in wanted]
-            assert await page.run(f"{HEADS % 0}[1].getAttribute('aria-sort')") == way
-        await click(page, 0, 4)
-        p = [re.sub("^<", "", cell) for cell in await page.run(COLUMN % (0, 4))]
+            assert await page.run(f"{HEADS % 0}[2].getAttribute('aria-sort')") == way
+        await click(page, 0, 5)
+        p = [re.sub("^<", "", cell) for cell in await page.run(COLUMN % (0, 5))]
         assert [float(cell) for cell in p] == sorted(map(float, p))
         await click(page, 0, 0)
         natural = sorted(labels, key=lambda label: [int(number) for number in re.findall(r"\d+", label)])
         assert await page.run(SHAPES % 0) == natural
         assert await page.run(f"{HEADS % 0}.filter(head => head.ariaSort).length") == 1
-        await click(page, 0, 7)
-        verdicts = [re.sub(r"[\d ]+$", "", cell)[2:] for cell in await page.run(COLUMN % (0, 7))]
+        await click(page, 0, 1)
+        verdicts = [re.sub(r"[\d ]+$", "", cell)[2:] for cell in await page.run(COLUMN % (0, 1))]
         assert verdicts == sorted(verdicts, key=["improved", "not slower", "inconclusive"].index)
-        await page.run(f"{TABLE % 0}.tBodies[0].rows[0].cells[1].textContent = '-'")
-        await page.run(f"{TABLE % 0}.tBodies[1].rows[0].cells[1].textContent = '>1000'")
-        await click(page, 0, 1)
-        assert (await page.run(COLUMN % (0, 1)))[-2:] == [">1000", "-"]
-        await click(page, 0, 1)
-        cells = await page.run(COLUMN % (0, 1))
+        await page.run(f"{TABLE % 0}.tBodies[0].rows[0].cells[2].textContent = '-'")
+        await page.run(f"{TABLE % 0}.tBodies[1].rows[0].cells[2].textContent = '>1000'")
+        await click(page, 0, 2)
+        assert (await page.run(COLUMN % (0, 2)))[-2:] == [">1000", "-"]
+        await click(page, 0, 2)
+        cells = await page.run(COLUMN % (0, 2))
         assert (cells[0], cells[-1]) == (">1000", "-")
 
     seen(file, act)
@@ -225,7 +225,7 @@ def test_a_table_is_copied_as_markdown(file: Path, analysis: Analysis) -> None:
     async def act(page: Page) -> None:
         await page.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
         await page.run("document.querySelector('.counts [data-word=improved] button').click()")
-        await click(page, 0, 1)
+        await click(page, 0, 2)
         await page.run(f"{TABLE % 0}.parentElement.nextElementSibling.click()")
         lines = str(await page.run("window.copied")).splitlines()
         best = sorted(
@@ -237,8 +237,8 @@ def test_a_table_is_copied_as_markdown(file: Path, analysis: Analysis) -> None:
             *(f"| {row.shape}" for row in best),
         ]
         assert {line.count("|") for line in lines} == {lines[0].count("|")}
-        assert lines[0].split(" | ")[1:3] == ["boost %", "95% interval"]
-        assert "| improved |" in lines[2]
+        assert lines[0].split(" | ")[1:4] == ["verdict", "boost %", "95% interval"]
+        assert re.search(r" \| improved \| \+[\d.]+ \| [+-][\d.]+ to \+[\d.]+ \|", lines[2])
 
     seen(file, act)
 
@@ -316,6 +316,26 @@ def test_tables_scroll_beside_their_names_on_a_phone(run: Run, tmp_path: Path, c
             assert await page.run(names % "left") == before
             assert await page.run(covered) == 0
             assert width > 400 or min(await page.run(names % "width")) > 90
+
+    seen(path, act)
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    "command", ["analyze h200-tvm14009", "compare h200-tvm14009 h200-deep", "history h200-pilot h200-deep"]
+)
+def test_a_phone_shows_the_verdict_with_the_boost_and_its_interval(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    """Nobody has to scroll for the answer: it stands beside the name, and two columns of numbers do."""
+    path = tmp_path / "report.html"
+    path.write_text(run(*command.split(), "--format", "html").out, encoding="utf-8")
+    numbers = ".shapes td:has(> .verdict) + .number + .number"
+    beyond = f"[...document.querySelectorAll('{numbers}')].map(cell => cell.getBoundingClientRect().right)"
+
+    async def act(page: Page) -> None:
+        await page.resize(390)
+        assert 0 < max(await page.run(beyond)) <= 390
 
     seen(path, act)
 

@@ -3,7 +3,7 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const add = (parent, tag, fields = {}) => parent.appendChild(Object.assign(document.createElement(tag), fields));
-  const text = (cell) => (cell.dataset.word ?? cell.textContent).trim();
+  const text = (cell) => (cell.dataset.word ?? cell.textContent).replace(/\s+/g, " ").trim();
   const label = (group) => text(group.rows[0].cells[0]);
   const lines = (group) => [...group.rows].filter((row) => !row.classList.contains("story"));
 

@@ -91,12 +91,12 @@ def _table(change: Change) -> Grid:
     return table(
         SHAPE,
         [*(row.shape for row in rows), *[OVERALL] * several],
-        column(f"A {unit}", [*(value(row.a) for row in rows), *means[0]], gives_way=3),
-        column(f"B {unit}", [*(value(row.b) for row in rows), *means[1]], gives_way=2),
+        column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
         column("change %", [percent_cell(row.change, decimals) for row in every]),
         interval_column(bounds, level=change.level, decimals=decimals),
+        column(f"A {unit}", [*(value(row.a) for row in rows), *means[0]], gives_way=3),
+        column(f"B {unit}", [*(value(row.b) for row in rows), *means[1]], gives_way=2),
         column("adj. p", [*(p_value(row.p_adjusted) for row in rows), *blank], gives_way=4),
-        column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
         column("seeds", [*(_seeds(row, change) for row in rows), *blank], gives_way=5),
     )
 

@@ -21,7 +21,7 @@ from abtune.dataset.provenance import is_merged, measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import OVERALL, decimals_of, interval_column
-from abtune.report.page import SHAPE, Bullets, Cell, Column, Heading, Part, Prose, Section, column, table
+from abtune.report.page import SHAPE, Bullets, Cell, Heading, Part, Prose, Section, column, table
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
@@ -346,7 +346,12 @@ def _table(history: History) -> Part:
     level = history.level
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
     decimals = decimals_of((row.boost_low, row.boost_high) for row in moments)
-    columns: list[Column] = []
+    bounds = [(row.low, row.high) for row in ends]
+    columns = [
+        column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"),
+        column("change %", [percent_cell(row.change, decimals) for row in ends]),
+        interval_column(bounds, level=level, decimals=decimals, gives_way=many - 1),
+    ]
     for number, name in enumerate(history.datasets):
         rows, age = moments[number::many], many - 1 - number
         texts = [percent_cell(row.boost, decimals) for row in rows]
@@ -358,10 +363,6 @@ def _table(history: History) -> Part:
         # The oldest in between go first, and every interval before any boost.
         columns.append(column(name, boosts, gives_way=age if number else 0))
         columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many + age))
-    columns.append(column("change %", [percent_cell(row.change, decimals) for row in ends]))
-    bounds = [(row.low, row.high) for row in ends]
-    columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many - 1))
-    columns.append(column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"))
     return table(SHAPE, [row.shape for row in moments[::many]], *columns)
 
 

@@ -160,11 +160,11 @@ def _shapes(same: SameSchedule) -> Grid:
     rows = same.shapes
     readings = [Cell(text=str(row.reading), tone=_TONES.get(row.reading, "")) for row in rows]
     columns = (
+        column("reading", readings, kind="word"),
         column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
         *_side_columns(same.baseline, [row.of_baseline for row in rows], 1),
         *_side_columns(same.candidate, [row.of_candidate for row in rows], 2),
         column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
-        column("reading", readings, kind="word"),
     )
     return table(SHAPE, [row.shape for row in rows], *filled(columns))
 
