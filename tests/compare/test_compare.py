@@ -209,6 +209,17 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert {row.verdict for row in four.comparisons} == {Verdict.IMPROVED}
 
 
+def test_a_level_beyond_random_splits_takes_fewer_seeds() -> None:
+    """The p-values of 16 seeds are of random splits, none of which is small enough; those of 12 are exact."""
+    analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=16, noise=0.01), level=0.9999)
+    assert (
+        "No single shape can be shown to differ. The smallest p of these seeds is 1e-05; the correction over "
+        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 with --correction max-t."
+    ) in analysis.caveats
+    fewer = abtune.analyze(make_sweep(np.full(29, 0.5), n=12, noise=0.01), level=0.9999)
+    assert {row.verdict for row in fewer.comparisons} == {Verdict.IMPROVED}
+
+
 def test_few_seeds_can_pass_behind_another_shape() -> None:
     """Where another shape differs, Holm asks four seeds for a p that they can have; no report denies it."""
     for boost, verdict in ((0.5, Verdict.IMPROVED), (0.0, Verdict.NOT_SLOWER)):

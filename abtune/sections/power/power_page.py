@@ -10,6 +10,7 @@ from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
+from abtune.stats.testing.design import MOST_SEEDS, is_beyond_sampling, most_exact
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _unit(plan: SeedPlan) -> str:
 
 def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
-    correction = f"corrected over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
+    correction = f"corrected over {goal.shapes:,} shapes" if goal.shapes > 1 else "one shape, no correction"
     shared = f" for each of {goal.of_candidates} candidates" if goal.of_candidates > 1 else ""
     noise = _noise(plan.baseline)
     noise = noise if goal.paired else f"{noise}, {_noise(plan.candidate)}"
@@ -92,6 +93,12 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
     points = "five" if plan.goal.paired else "three"
+    if is_beyond_sampling(plan.goal.requirement.smallest_p):
+        yield (
+            f"Above {most_exact(paired=plan.goal.paired)} {_unit(plan)} no shape can be shown to differ: "
+            f"p-values are of random splits, too few for the correction over {plan.goal.shapes:,} shapes. "
+            "Judge them with abtune analyze --correction max-t."
+        )
     yield (
         f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. The plan is for both tests "
         f"that a verdict requires. If noise is normal and in each shape as large as stated, its power is "
@@ -105,8 +112,8 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
 
 
 def _seeds(seeds: int) -> str:
-    if seeds == 0:
-        return NOTHING
+    if seeds in {0, MOST_SEEDS}:
+        return NOTHING if seeds == 0 else "none"
     return f"{seeds:,}" if seeds <= _MOST else f"over {_MOST:,}"
 
 

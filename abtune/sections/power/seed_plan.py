@@ -165,7 +165,9 @@ def _plan(
     needed = design.seeds_needed(goal.boosts, noise, goal.requirement)
 
     def hours(seeds: int) -> dict[str, float]:
-        core, gpu = (math.nan, math.nan) if cost is None else (cost.core_seconds, cost.gpu_seconds)
+        core, gpu = math.nan, math.nan
+        if cost and seeds < design.MOST_SEEDS:  # which stands for none
+            core, gpu = cost.core_seconds, cost.gpu_seconds
         runs = seeds * goal.shapes
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 

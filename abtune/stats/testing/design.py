@@ -121,6 +121,11 @@ def most_exact(*, paired: bool) -> int:
     return MOST_PAIRS if paired else LARGEST_HALF
 
 
+def is_beyond_sampling(smallest: float) -> bool:
+    """Return whether p has to be smaller than any p of random splits, so that too many seeds show nothing."""
+    return smallest < 1 / (RESAMPLES + 1)
+
+
 def attainable_level(step: Floats, alpha: float) -> Floats:
     """Return the largest level up to alpha at which tests with these smallest p can reject; 0 for none."""
     # The quotient of a level that is attained may round to just below its whole number.
@@ -171,7 +176,7 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
         test = WelchPower((middle, middle), noises, level)
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    if requirement.smallest_p < 1 / (RESAMPLES + 1):
+    if is_beyond_sampling(requirement.smallest_p):
         high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
     return np.where(np.isnan(sum(noises)), 0, high).astype(np.int64)
 
