@@ -397,6 +397,17 @@ def test_each_dataset_may_have_some_winners_of_its_own() -> None:
         assert "have the timings or the winner of a run of A" in change.caveats[0]
 
 
+def test_a_shape_that_was_searched_again_has_no_common_winners() -> None:
+    """Most shapes have the same winners, so they alone get an interval; the report says what others lack."""
+    first, second = again(make_sweep([0.1, 0.2, 0.3], noise=0.2), [[0.0, 0.0]] * 3, noise=0.01)
+    second = second.copy(deep=True)
+    second["winner"][2] = "another trace"
+    change = abtune.compare_datasets(first, second)
+    assert [math.isnan(row.low) for row in change.shapes] == [False, False, True]
+    lacks = "1 common shape without two common winners of each configuration: no interval, no test."
+    assert lacks in change.caveats
+
+
 def test_winners_of_two_merged_sweeps_are_compared_with_themselves() -> None:
     """Of three sweeps that abtune measure merged, the third got other seed numbers; none of it was paired."""
     sweep, later = (abtune.open_dataset(DATA / f"h100-deep-{name}.nc") for name in ("more", "winners"))

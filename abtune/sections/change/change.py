@@ -283,7 +283,8 @@ def _caveats(
             "run of A. The datasets may depend on each other, and the intervals are then too wide."
         )
     if single := int(np.count_nonzero(~usable)):
-        yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
+        what = "common winners of each configuration" if same_winners else "seeds in every sample"
+        yield f"{count(single, 'common shape')} without two {what}: no interval, no test."
     fewest = min(int(side.n[usable].min()) for pair in sides for side in pair)
     if fewest < FEWEST_PAIRS and np.count_nonzero(usable) > 1 and not same_winners:
         yield (
