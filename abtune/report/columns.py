@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict, Weighted
+from abtune.compare.results import Aggregate, Analysis, Overall, Verdict, Weighted
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (
@@ -24,16 +25,21 @@ OVERALL = "overall"
 _EMPTY = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
 
 
-def shape_interval(row: Comparison) -> Interval:
-    """Return the boost of a shape as it is drawn, with its simultaneous interval behind it."""
-    return Interval(
-        low=row.boost_low,
-        value=row.boost,
-        high=row.boost_high,
-        wide_low=row.boost_low_simultaneous,
-        wide_high=row.boost_high_simultaneous,
-        tone=row.verdict.value,
-    )
+def shape_intervals(analysis: Analysis) -> list[Interval]:
+    """Return the boosts of the shapes as they are drawn; the intervals of several have wider ones behind."""
+    rows = analysis.comparisons
+    drawn = [
+        Interval(
+            low=row.boost_low,
+            value=row.boost,
+            high=row.boost_high,
+            wide_low=row.boost_low_simultaneous,
+            wide_high=row.boost_high_simultaneous,
+            tone=row.verdict.value,
+        )
+        for row in rows
+    ]
+    return drawn if len(rows) > 1 else [replace(row, wide_low=math.nan, wide_high=math.nan) for row in drawn]
 
 
 def overall_interval(line: Aggregate | Weighted) -> Interval:
@@ -57,7 +63,7 @@ def overall_lines(overall: Overall) -> dict[str, Aggregate]:
 def analysis_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
     """Return the scale of all drawings of an analysis; further boosts are on it if that is possible."""
     overall = overall_lines(analysis.overall).values()
-    drawn = [*map(shape_interval, analysis.comparisons), *map(overall_interval, overall)]
+    drawn = [*shape_intervals(analysis), *map(overall_interval, overall)]
     return choose_scale(drawn, margin=analysis.settings.margin, further=further)
 
 
@@ -115,7 +121,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
     noise = ["/".join(spread_percent(side.noise) for side in row.sides) for row in rows]
     paired = analysis.settings.paired
     seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
-    drawn, decimals = map(shape_interval, rows), report_decimals(analysis)
+    drawn, decimals = shape_intervals(analysis), report_decimals(analysis)
     columns = (
         column("verdict", verdicts, kind="word"),  # the answer; a phone shows no more than the first columns
         *drawn_boosts(drawn, analysis_scale(analysis), level=analysis.level, decimals=decimals),

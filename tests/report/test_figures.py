@@ -134,7 +134,11 @@ def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:
         *(Verdict.IMPROVED, Verdict.EQUIVALENT, Verdict.REGRESSED),
         *(Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID),
     ]
-    assert [row.label for row in rows[:3]] == ["overall", "these 6 shapes", "shapes like these"]
+    assert [row.label for row in rows[:3]] == [
+        "async against mainline",
+        "these 6 shapes",
+        "shapes like these",
+    ]
     ends = [(row.y - (row.height - 1) / 2, row.height) for row in rows]
     assert all(two >= one + size - 1e-9 for (one, size), (two, _) in itertools.pairwise(ends))
 
@@ -200,6 +204,7 @@ def test_what_leaves_the_axis_gets_an_arrow() -> None:
     assert markers["<"] == pytest.approx(100 * scale.low)
     assert marks(axis, rows["far"]) == {">": pytest.approx(100 * scale.high)}
     assert set(marks(axis, rows["s3"])) == {"^"}
+    assert "arrows: beyond the scale" in below(axis)
     assert axis.get_xlim() == (pytest.approx(100 * scale.low), pytest.approx(100 * scale.high))
 
 
@@ -216,7 +221,33 @@ def test_another_dataset_is_drawn_as_crosses() -> None:
     assert [row.get("x") for row in markers[:4]] == [None, pytest.approx(30), None, None]
     assert ">" in markers[3]
     assert "crosses: other" in below(axis)
-    assert "crosses" not in below(forest(analysis))
+    assert "arrows: beyond the scale" in below(axis)
+    assert not re.search("crosses|arrows", below(forest(analysis)))
+
+
+def test_only_what_is_drawn_is_explained() -> None:
+    """A lone shape has no interval of all shapes at once, and one run per configuration has none at all."""
+    for draw in (draw_forest, draw_seeds):
+        several, lone, single = (
+            draw(abtune.analyze(abtune.open_dataset(name), shapes=shapes))
+            for name, shapes in (
+                ("h200-pilot", None),
+                ("h200-pilot", ["M=896_N=896_K=896"]),
+                ("tvm14009-rtx3080", ["M=896_N=896_K=896"]),
+            )
+        )
+        assert "thin lines" in below(several.axes[0])
+        assert not any("thin lines" in below(figure.axes[0]) for figure in (lone, single))
+        words = [{text.get_text() for text in figure.axes[0].texts} for figure in (lone, single)]
+        assert ["95% interval" in written for written in words] == [True, False]
+        assert "lines: " not in below(single.axes[0])
+
+
+def test_a_wide_axis_has_numbers_on_both_sides_of_zero() -> None:
+    """From half as fast to twice as fast, steps of 50 % would leave the slower side without a number."""
+    axis = forest(make_analysis(make_comparison(boost=0.2, boost_low=-0.4, boost_high=1.1)))
+    numbers = [label.get_text() for label in axis.get_xticklabels()]
+    assert sorted(numbers, key=int) == ["-20", "0", "+20", "+50", "+100"]
 
 
 def test_shapes_without_numbers_have_a_row() -> None:

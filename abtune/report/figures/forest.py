@@ -18,7 +18,7 @@ from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
-from abtune.report.columns import analysis_scale, shape_interval
+from abtune.report.columns import analysis_scale, shape_intervals
 from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.row_figure import (
     INK,
@@ -69,10 +69,8 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
         f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)",
         f"dotted: margin of {plain_percent(analysis.settings.margin)}",
     ]
-    wide = any(row.drawn and row.drawn.wide for row in rows)
-    notes += ["thin lines: intervals of all shapes at once"] * wide
     notes += [f"crosses: {source}"] * (beside is not None)
-    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes, further=crosses.values())
     for row in rows:
         if row.drawn is not None:
             draw_row(axis, row, scale)
@@ -137,15 +135,14 @@ def draw_seeds(analysis: Analysis) -> Figure:
         for index, row in enumerate(analysis.comparisons)
     }
     every = [speed for sides in values.values() for side in sides for speed in side.tolist()]
-    scale = drawable(choose_scale(list(map(shape_interval, analysis.comparisons)), margin=0.0, further=every))
+    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=every))
     latency = (microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows)
     first = ["baseline, us", *latency]
-    notes = (
-        f"speed of each seed against the mean of {analysis.baseline} (%)",
-        f"line: boost with its {plain_percent(analysis.level)} interval",
-        "thin line: interval of all shapes at once",
-    )
-    figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, notes=notes, first=first)
+    notes = [f"speed of each seed against the mean of {analysis.baseline} (%)"]
+    known = not all(math.isnan(row.boost_low) for row in analysis.comparisons)
+    notes += [f"lines: boosts with {plain_percent(analysis.level)} intervals"] * known
+    look: Any = {"row_height": _SEED_ROW, "notes": notes, "further": every, "first": first}
+    figure, axis = row_figure(analysis, rows, scale, **look)
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, values[row.shape], scale)
         nothing = False

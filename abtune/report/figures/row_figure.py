@@ -9,7 +9,7 @@ import itertools
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from abtune.report.columns import (
     overall_interval,
     overall_lines,
     report_decimals,
-    shape_interval,
+    shape_intervals,
 )
 from abtune.report.figures.figure import (
     GREY,
@@ -35,10 +35,10 @@ from abtune.report.figures.figure import (
     plain,
     text_width,
 )
-from abtune.report.scale import Interval, Scale, ticks
-from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape
+from abtune.report.scale import Interval, Scale, goes_on, ticks
+from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, title
 from abtune.report.text.labels import fit_labels
-from abtune.text import count, limits, percent_cell, plain_percent, printable
+from abtune.text import NOTHING, count, limits, percent_cell, plain_percent, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,13 +61,14 @@ INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
 _QUIET = "#555555"
 _SLOWEST = -0.95  # the least boost that is drawn
-_FAR = 8.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
+_FAR = 3.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
 _WIDEST = 62  # letters in a line below the drawing
 _LETTER = 4.4  # points of a letter, in a long text
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
 _VERDICT = "verdict"
+_EMPTY = {"", NOTHING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,7 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
 def _groups(analysis: Analysis) -> list[list[Row]]:
     """Return the shapes of each workload, the largest boost first, below a heading."""
     comparisons, decimals = analysis.comparisons, report_decimals(analysis)
+    intervals = shape_intervals(analysis)
     # Where all shapes lack a verdict for one reason, the verdicts say nothing.
     one = {(row.verdict, row.reason) for row in comparisons}
     silent = len(comparisons) > 1 == len(one) and comparisons[0].verdict is Verdict.INVALID
@@ -118,8 +120,9 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
         heading = printable(group_heading(workload, len(members)))
         rows = [Row(label=textwrap.fill("; ".join(filter(None, (heading, labels.shared))), _LABEL))]
-        for row, lines in zip((comparisons[member] for member in shown), labels.lines, strict=True):
-            drawn, verdict = shape_interval(row), "" if silent else row.verdict.words
+        for member, lines in zip(shown, labels.lines, strict=True):
+            row, drawn = comparisons[member], intervals[member]
+            verdict = "" if silent else row.verdict.words
             cells = (*_numbers(drawn, decimals), verdict)
             rows.append(Row(label="\n".join(lines), cells=cells, drawn=drawn, shape=row.shape))
         if rest := set(members) - set(shown):
@@ -143,7 +146,7 @@ def _overall(analysis: Analysis) -> list[Row]:
     rows = [
         Row(label=name, cells=(*_numbers(drawn, decimals), ""), drawn=drawn) for name, drawn in lines.items()
     ]
-    return [Row(label="overall"), *rows]
+    return [Row(label=textwrap.fill(printable(title(analysis)), _LABEL)), *rows]
 
 
 def _numbers(drawn: Interval, decimals: int) -> tuple[str, str]:
@@ -163,18 +166,20 @@ def row_figure(
     *,
     row_height: float,
     notes: Sequence[str],
+    further: Iterable[float] = (),
     first: Sequence[str] = (),
 ) -> tuple[Figure, Axes]:
     """Return a figure with labels and numbers, and the axis to draw on.
 
-    The notes say what is drawn, the first of them at the axis, the others below the figure. ``first`` are a
-    heading and a cell for each row, which stand before the boosts.
+    The notes say what is drawn, the first of them at the axis, the others below the figure. ``further`` are
+    boosts that are drawn beside those of the rows. ``first`` are a heading and a cell for each row, which
+    stand before the boosts.
     """
     headings = ("boost %", f"{plain_percent(analysis.level)} interval", _VERDICT)
     cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
     if first:
         cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
-    cells = list(zip(*(column for column in zip(*cells, strict=True) if any(column[1:])), strict=True))
+    cells = list(zip(*(column for column in zip(*cells, strict=True) if {*column[1:]} - _EMPTY), strict=True))
     left = max(text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, bold=not number) for number, text in enumerate(column))
@@ -186,6 +191,10 @@ def row_figure(
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
     what, *drawn = notes
+    known = [row.drawn for row in rows if row.drawn]
+    drawn += ["thin lines: intervals of all shapes at once"] * any(row.wide for row in known)
+    known += [Interval(low=value, value=value, high=value) for value in further]
+    drawn += ["arrows: beyond the scale"] * any(any(goes_on(row, scale).values()) for row in known)
     axis.set_xlabel(_lines([what], _WIDEST), fontsize=LETTERS)
     origin = "; ".join(filter(None, (summary(analysis.dataset), seeds_per_shape(analysis))))
     look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": _QUIET}
@@ -237,7 +246,8 @@ def _apart(scale: Scale) -> dict[float, str]:
     """Return round boosts with their labels, without those that would touch a label nearer to zero."""
     numbers = [*ticks(scale, 7)]
     if (1 + scale.high) / (1 + scale.low) > _FAR:  # equal steps would crowd at one end
-        numbers = [-0.9, -0.8, -0.5, 0, *(f * 10.0**power for power in range(-1, 8) for f in (1, 2, 5))]
+        more = (factor * 10.0**power for power in range(-1, 8) for factor in (1, 2, 5))
+        numbers = [-0.9, -0.8, -0.5, -0.2, 0, *more]
     numbers = sorted(filter(scale.holds, numbers), key=abs)
     decimals = max(0, *(-math.floor(math.log10(100 * abs(number)) + 1e-9) for number in numbers if number))
     kept: dict[float, str] = {}

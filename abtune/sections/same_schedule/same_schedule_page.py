@@ -11,7 +11,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis
 from abtune.errors import InputError
-from abtune.report.columns import shape_interval
+from abtune.report.columns import shape_intervals
 from abtune.report.figures.forest import draw_row, draw_sides, name_sides
 from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
 from abtune.report.page import (
@@ -213,16 +213,14 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
     every = [boost for values in schedules.values() for side in values for boost in side.tolist()]
     if not every:
         raise InputError(f"no schedule gives {names[0]} and {names[1]} two different kernels to draw")
-    drawn = list(map(shape_interval, analysis.comparisons))
-    scale = drawable(choose_scale(drawn, margin=0.0, further=[*every, *best.values()]))
+    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=[*every, *best.values()]))
     notes = (
         f"boost of {names[1]} over {names[0]} on each schedule (%)",
-        f"line: boost of the searches with its {plain_percent(same.level)} interval",
-        "thin line: interval of all shapes at once",
-        "star: best known kernels of both",
+        f"lines: boosts of the searches with {plain_percent(same.level)} intervals",
+        "stars: best known kernels of both",
     )
     rows = forest_rows(analysis, with_overall=False)
-    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes, further=every)
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, schedules[row.shape], scale)
         draw_row(axis, row, scale)
