@@ -58,6 +58,6 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
     )
     return (
         Heading("this machine"),
-        table("check", [finding.name for finding in findings], *filled(columns)),
         Prose(conclusion),
+        table("check", [finding.name for finding in findings], *filled(columns)),
     )

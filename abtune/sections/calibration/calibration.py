@@ -180,18 +180,30 @@ _SIMULATED = (
 def calibration_page(result: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     settings = result.settings
+    promise = settings.procedure.promise.format(alpha=plain_percent(settings.alpha))
+    alarms = (
+        f"Where nothing differs, {_share(result.any_false_alarm)}% of simulated reports have a false alarm"
+    )
     return (
         Heading("calibration"),
+        Prose(f"{alarms} (promised: {promise})."),
         Prose(
             f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
             f"margin {plain_percent(settings.margin)}{shared_level(settings)}; {result.replications:,} "
             f"simulated sweeps for each column, resampling seed {settings.rng_seed}. Interval: "
-            f"{result.interval_method}. Test: {result.test_method}. Adjusted p: {result.correction}."
+            f"{result.interval_method}. Test: {result.test_method}. Adjusted p: {result.correction}.",
+            remark=True,
         ),
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(result),
         Prose(_SIMULATED, remark=True),
-        Bullets(_notes(result)),
+        Bullets(
+            (
+                f"With {result.replications} simulated sweeps, a share of 5% has a standard error of "
+                f"{100 * result.error:.1f} points.",
+                "No number here allows for a failure that no seed has shown.",
+            )
+        ),
     )
 
 
@@ -210,17 +222,6 @@ def _simulated(result: Calibration) -> Grid:
             column(plain_percent(boost), [_share(row.power[index]) for row in rows], gives_way=index + 1)
             for index, boost in enumerate(result.boosts)
         ),
-    )
-
-
-def _notes(result: Calibration) -> tuple[str, ...]:
-    promise = result.settings.procedure.promise.format(alpha=plain_percent(result.settings.alpha))
-    return (
-        f"Where nothing differs, {_share(result.any_false_alarm)}% of simulated reports have a false alarm "
-        f"(promised: {promise}).",
-        f"With {result.replications} simulated sweeps, a share of 5% has a standard error of "
-        f"{100 * result.error:.1f} points.",
-        "No number here allows for a failure that no seed has shown.",
     )
 
 
