@@ -111,6 +111,16 @@ def test_the_boosts_of_another_dataset_are_of_the_same_quantity() -> None:
     assert sorted(crosses) == pytest.approx(sorted(boosts[row.shape] for row in analysis.comparisons))
 
 
+def test_letters_that_no_font_has_are_a_remark(run: Run) -> None:
+    """The figure is drawn, and one line says why it has boxes; Python's own warning names lines of code."""
+    pytest.importorskip("matplotlib")
+    dataset = abtune.open_dataset(PILOT).isel(shape=[0])
+    abtune.save_dataset(dataset.assign_coords(shape=["\U00014400"]), "abtune.nc")  # a hieroglyph of Anatolia
+    outcome = run("plot", "--out", "f.png")
+    said = "no font here has some letters of the names; install one, such as Noto Sans CJK\n"
+    assert (outcome.code, outcome.out, outcome.err) == (0, "f.png: 1 shape\n", said)
+
+
 def test_poor_datasets_are_drawn(run: Run) -> None:
     """A table of single runs has a forest and seeds."""
     pytest.importorskip("matplotlib")

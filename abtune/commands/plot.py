@@ -67,8 +67,10 @@ def plot(
     in this folder is read. Shapes are judged as abtune analyze judges them with the same options. Figures
     need matplotlib.
     """
+    import warnings
+
     import abtune
-    from abtune.commands.common.output import default_dataset, emit
+    from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.compare.settings import candidates_judged
     from abtune.files import check_place
     from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
@@ -82,9 +84,12 @@ def plot(
     how["of_candidates"] = candidates_judged(opened, how["candidate"])
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **how)
     other = None if beside is None else abtune.open_dataset(beside)
-    with default_settings():
+    with default_settings(), warnings.catch_warnings(record=True) as warned:
+        warnings.filterwarnings("always", "Glyph")
         figure = analysis.plot(kind, beside=other)
         save_figure(figure, out)
+    if any(str(warning.message).startswith("Glyph") for warning in warned):
+        remark("no font here has some letters of the names; install one, such as Noto Sans CJK")
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
 
 

@@ -61,7 +61,7 @@ INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
 _QUIET = "#555555"
 _SLOWEST = -0.95  # the least boost that is drawn
-_FAR = 3.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
+_FAR = 8.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
 _WIDEST = 62  # letters in a line below the drawing
 _LETTER = 4.4  # points of a letter, in a long text
 _LABEL = 44  # characters of a line
@@ -248,6 +248,8 @@ def _apart(scale: Scale) -> dict[float, str]:
     if (1 + scale.high) / (1 + scale.low) > _FAR:  # equal steps would crowd at one end
         more = (factor * 10.0**power for power in range(-1, 8) for factor in (1, 2, 5))
         numbers = [-0.9, -0.8, -0.5, -0.2, 0, *more]
+    elif min(numbers) == 0:
+        numbers += [*filter(scale.holds, (-0.5, -0.2, -0.1))][:1]
     numbers = sorted(filter(scale.holds, numbers), key=abs)
     decimals = max(0, *(-math.floor(math.log10(100 * abs(number)) + 1e-9) for number in numbers if number))
     kept: dict[float, str] = {}

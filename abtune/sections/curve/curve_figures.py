@@ -100,7 +100,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     number, names = len(drawn), (analysis.baseline, analysis.candidate)
     rows, baseline, candidate = ([analysis.comparisons[i] for i in drawn], baseline[drawn], candidate[drawn])
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
-    titles = [shape_title(row.shape) for row in rows]
+    titles = [f"{shape_title(row.shape)}\n{row.verdict.words}" for row in rows]
     lines = 1 + max(title.count("\n") for title in titles)
     width, height = max(_PANEL, _LEAST_WIDTH / columns), 1.6 + 0.13 * lines + 0.4 * max(3 - columns, 0)
     figure, axes = new_figure(number, width, height, columns=columns)
@@ -119,7 +119,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
-    legend = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
+    legend = "bold: median over the searches; band: their middle half"
     some = drawn_of(number, len(analysis.comparisons))
     # `abtune plot` prints the label of a figure: how many of the shapes it has.
     figure.set_label(some)
