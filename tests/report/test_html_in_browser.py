@@ -341,6 +341,19 @@ def test_a_phone_shows_the_verdict_with_the_boost_and_its_interval(
 
 
 @needs_chromium
+def test_the_story_of_a_shape_is_no_wider_than_a_phone(file: Path) -> None:
+    """Its lines end on the screen, though the table of which it is a row goes on beyond."""
+    parts = "[...document.querySelectorAll('.story td > *')].map(part => part.getBoundingClientRect().right)"
+
+    async def act(page: Page) -> None:
+        await page.resize(390)
+        await page.run(f"{TABLE % 0}.querySelector('.opener input').click()")
+        assert 0 < max(await page.run(parts)) <= 390
+
+    seen(file, act)
+
+
+@needs_chromium
 def test_paper_has_the_tables_and_no_controls(file: Path) -> None:
     """In print there are no buttons to press, folded sections are open, and tables are tables."""
 
