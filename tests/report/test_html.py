@@ -317,6 +317,8 @@ def test_contents_lead_to_every_heading() -> None:
     headings = [heading["id"] for heading in Tree(text).attributes("h1", "h2", "h3")]
     assert headings == ["part-1-0", *(anchor for anchor, _ in anchors), "part-2-2"]
     assert "<nav" not in html.render(report_of(page().page))
+    whole = html.render(analysis_report(typical_analysis()))
+    assert re.search(r"<h1[^>]*>async against mainline</h1>\n<p>async is faster .*</p>\n<nav ", whole)
 
 
 def test_a_second_title_of_a_page_begins_a_section() -> None:
