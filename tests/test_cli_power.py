@@ -39,7 +39,7 @@ def test_more_shapes_than_random_splits_resolve_are_explained(run: Run) -> None:
     """Boosts that no number of seeds finds cost nothing, and sentences give the least and the most seeds."""
     text = " ".join(run("power", "h200-pilot", "--shapes", "6000").out.split())
     assert " 20% none - - 50% 13 17,675 436 " in text
-    assert "Above 15 seeds per configuration no shape can be shown to differ: p-values are of random" in text
+    assert "Above 15 seeds per configuration no shape can be shown to differ: p is of random splits" in text
     assert "Below 11 seeds per configuration" in text
     assert "random splits" not in run("power", "h200-pilot", "--shapes", "5000").out
 

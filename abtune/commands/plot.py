@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,6 @@ def plot(
     in this folder is read. Shapes are judged as abtune analyze judges them with the same options. Figures
     need matplotlib.
     """
-    import warnings
-
     import abtune
     from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.compare.settings import candidates_judged

@@ -246,13 +246,13 @@ def _guided(plan: Plan) -> str:
 def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     """Return the shapes of a plan, and whether its design can find any single difference, as lines."""
     from abtune.measure.sweep.run_sweep import looks_of
-    from abtune.stats.splits import RESAMPLES
-    from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
+    from abtune.stats.testing import design
+    from abtune.stats.testing.design import ALPHA, PROMISING, Look
     from abtune.stats.testing.difference_tests import default_correction
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
-    reachable = smallest_p(seeds, seeds, paired=paired)
+    reachable = design.smallest_p(seeds, seeds, paired=paired)
     correction = default_correction(paired=paired, looks=until_settled)
     needed = correction.resolution(looks[-1].alpha, family)
     unit, per_side = ("pair", "") if paired else ("seed", " per configuration")
@@ -274,10 +274,9 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     ]
     if reachable <= needed:
         return [*lines, "This design can find a difference; abtune power says how large it must be."]
-    enough = fewest_seeds(smallest=needed, paired=paired)
-    most = most_exact(paired=paired)
-    # Beyond the largest exact test, p is the share of random splits, and has a floor.
-    more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
+    enough = design.fewest_seeds(smallest=needed, paired=paired)
+    most = design.most_seeds(smallest=needed, paired=paired)
+    more = f"to {most}" if most < design.MOST_SEEDS else "or more"
     remedies = [f"--seeds {enough} {more}"] if enough <= most else []
     if needed < looks[-1].alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")

@@ -18,7 +18,7 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
-from abtune.stats.testing.design import fewest_seeds, is_beyond_sampling, most_exact, smallest_p
+from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds, most_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
@@ -315,9 +315,9 @@ def _about_resolution(
     if settings.procedure.step_up and together <= len(judged):
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:
-        # Beyond, random splits cannot resolve p.
-        most = f" to {most_exact(paired=settings.paired)}" * is_beyond_sampling(needed)
-        takes = f"{enough}{most} pairs" if settings.paired else f"{enough}{most} seeds per configuration"
+        most = most_seeds(smallest=needed, paired=settings.paired)
+        takes = f"{enough} to {most}" if most < MOST_SEEDS else f"{enough}"
+        takes += " pairs" if settings.paired else " seeds per configuration"
         joint = CORRECTIONS["max-t"]
         if settings.look_alpha is None and joint.fits(settings.difference_test):
             fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)

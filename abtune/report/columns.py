@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from abtune.compare.results import Aggregate, Analysis, Overall, Verdict, Weighted
 from abtune.report.page import Cell, Column, Drawn, column
@@ -27,19 +26,18 @@ _EMPTY = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
 
 def shape_intervals(analysis: Analysis) -> list[Interval]:
     """Return the boosts of the shapes as they are drawn; the intervals of several have wider ones behind."""
-    rows = analysis.comparisons
-    drawn = [
+    lone = len(analysis.comparisons) == 1
+    return [
         Interval(
             low=row.boost_low,
             value=row.boost,
             high=row.boost_high,
-            wide_low=row.boost_low_simultaneous,
-            wide_high=row.boost_high_simultaneous,
+            wide_low=math.nan if lone else row.boost_low_simultaneous,
+            wide_high=math.nan if lone else row.boost_high_simultaneous,
             tone=row.verdict.value,
         )
-        for row in rows
+        for row in analysis.comparisons
     ]
-    return drawn if len(rows) > 1 else [replace(row, wide_low=math.nan, wide_high=math.nan) for row in drawn]
 
 
 def overall_interval(line: Aggregate | Weighted) -> Interval:

@@ -68,7 +68,6 @@ _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
 _VERDICT = "verdict"
-_EMPTY = {"", NOTHING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +121,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         rows = [Row(label=textwrap.fill("; ".join(filter(None, (heading, labels.shared))), _LABEL))]
         for member, lines in zip(shown, labels.lines, strict=True):
             row, drawn = comparisons[member], intervals[member]
-            verdict = "" if silent else row.verdict.words
-            cells = (*_numbers(drawn, decimals), verdict)
+            cells = (*_numbers(drawn, decimals), "" if silent else row.verdict.words)
             rows.append(Row(label="\n".join(lines), cells=cells, drawn=drawn, shape=row.shape))
         if rest := set(members) - set(shown):
             # Between the largest boosts and the least.
@@ -179,7 +177,8 @@ def row_figure(
     cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
     if first:
         cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
-    cells = list(zip(*(column for column in zip(*cells, strict=True) if {*column[1:]} - _EMPTY), strict=True))
+    told = [column for column in zip(*cells, strict=True) if {*column[1:]} - {"", NOTHING}]
+    cells = list(zip(*told, strict=True))
     left = max(text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, bold=not number) for number, text in enumerate(column))

@@ -343,14 +343,13 @@ def _page(history: History) -> Iterator[Part]:
 
 def _table(history: History) -> Part:
     many, moments, change = len(history.datasets), history.moments, history.first_to_last
-    level = history.level
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
     decimals = decimals_of((row.boost_low, row.boost_high) for row in moments)
     bounds = [(row.low, row.high) for row in ends]
     columns = [
         column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"),
         column("change %", [percent_cell(row.change, decimals) for row in ends]),
-        interval_column(bounds, level=level, decimals=decimals, gives_way=many - 1),
+        interval_column(bounds, level=history.level, decimals=decimals, gives_way=many - 1),
     ]
     for number, name in enumerate(history.datasets):
         rows, age = moments[number::many], many - 1 - number
@@ -362,7 +361,7 @@ def _table(history: History) -> Part:
         bounds = [(row.boost_low, row.boost_high) for row in rows]
         # The oldest in between go first, and every interval before any boost.
         columns.append(column(name, boosts, gives_way=age if number else 0))
-        columns.append(interval_column(bounds, level=level, decimals=decimals, gives_way=many + age))
+        columns.append(interval_column(bounds, level=history.level, decimals=decimals, gives_way=many + age))
     return table(SHAPE, [row.shape for row in moments[::many]], *columns)
 
 

@@ -10,7 +10,7 @@ from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
-from abtune.stats.testing.design import MOST_SEEDS, is_beyond_sampling, most_exact
+from abtune.stats.testing.design import MOST_SEEDS, most_seeds
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
     points = "five" if plan.goal.paired else "three"
-    if is_beyond_sampling(plan.goal.requirement.smallest_p):
+    most = most_seeds(smallest=plan.goal.requirement.smallest_p, paired=plan.goal.paired)
+    if most < MOST_SEEDS:
         yield (
-            f"Above {most_exact(paired=plan.goal.paired)} {_unit(plan)} no shape can be shown to differ: "
-            f"p-values are of random splits, too few for the correction over {plan.goal.shapes:,} shapes. "
-            "Judge them with abtune analyze --correction max-t."
+            f"Above {most} {_unit(plan)} no shape can be shown to differ: p is of random splits, too few for "
+            f"{plan.goal.shapes:,} shapes. Judge these with abtune analyze --correction max-t."
         )
     yield (
         f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. The plan is for both tests "

@@ -165,9 +165,8 @@ def _plan(
     needed = design.seeds_needed(goal.boosts, noise, goal.requirement)
 
     def hours(seeds: int) -> dict[str, float]:
-        core, gpu = math.nan, math.nan
-        if cost and seeds < design.MOST_SEEDS:  # which stands for none
-            core, gpu = cost.core_seconds, cost.gpu_seconds
+        known = cost if seeds < design.MOST_SEEDS else None  # no number of seeds is enough
+        core, gpu = (math.nan, math.nan) if known is None else (known.core_seconds, known.gpu_seconds)
         runs = seeds * goal.shapes
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 

@@ -116,14 +116,11 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
 
-def most_exact(*, paired: bool) -> int:
-    """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips."""
+def most_seeds(*, smallest: float, paired: bool = False) -> int:
+    """Return the largest n for which p of n + n seeds, or n pairs, can be this small; 1,000,000 for any."""
+    if smallest >= 1 / (RESAMPLES + 1):  # as random splits and flips can
+        return MOST_SEEDS
     return MOST_PAIRS if paired else LARGEST_HALF
-
-
-def is_beyond_sampling(smallest: float) -> bool:
-    """Return whether p has to be smaller than any p of random splits, so that too many seeds show nothing."""
-    return smallest < 1 / (RESAMPLES + 1)
 
 
 def attainable_level(step: Floats, alpha: float) -> Floats:
@@ -176,8 +173,8 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
         test = WelchPower((middle, middle), noises, level)
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    if is_beyond_sampling(requirement.smallest_p):
-        high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
+    most = most_seeds(smallest=requirement.smallest_p, paired=requirement.paired)
+    high = np.where(high > most, MOST_SEEDS, high)
     return np.where(np.isnan(sum(noises)), 0, high).astype(np.int64)
 
 
