@@ -308,6 +308,16 @@ def test_streams_without_unicode_get_ascii(sweep: str) -> None:
     assert done.stdout.decode("ascii").startswith(r"gr\xf6\xdfer against mainline")
 
 
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_formats_of_files_are_utf_8_in_any_locale(sweep: str, form: str) -> None:
+    """With > report.html on Windows, too: a page says of itself that it is UTF-8."""
+    command = [sys.executable, "-m", "abtune", "analyze", "--format", form]
+    env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    printed = subprocess.run(command, capture_output=True, env=env, check=True).stdout
+    subprocess.run([*command, "--output", "report"], env=env, check=True)
+    assert printed.replace(b"\r\n", b"\n") == Path("report").read_bytes().replace(b"\r\n", b"\n")
+
+
 # Gates
 
 

@@ -98,6 +98,9 @@ class Destination:
 
         report = Report(sections=sections)
         if not self.files:
+            is_file = self.format.suffixes and not (self.format.fits_stream or sys.stdout.isatty())
+            if is_file and isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")  # as --output writes it, whatever the locale
             emit(self.format.render(report, sys.stdout))
         # All are rendered before one is written, so that an error leaves none behind.
         for text, path in [(form.render(report, None), path) for path, form in self.files]:
