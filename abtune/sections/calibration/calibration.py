@@ -14,7 +14,7 @@ from abtune.compare.settings import Settings, check_fraction, check_list, check_
 from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
-from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
+from abtune.report.page import SHAPE, Grid, Heading, Part, Prose, column, table
 from abtune.report.summary import shared_level
 from abtune.samples import extract_both, keep_best, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools
@@ -173,7 +173,8 @@ _SIMULATED = (
     "The shapes of a configuration share its form, and their spreads are shrunk towards a common value. "
     "coverage: the interval includes the true boost. false alarm: a difference is called where there is "
     "none, without a correction. equivalent: equivalence is called where there is no difference. Last "
-    "columns: a true boost of that size in every shape is found, with the correction over the shapes."
+    "columns: a true boost of that size in every shape is found, with the correction over the shapes. "
+    "No number here allows for a failure that no seed has shown."
 )
 
 
@@ -181,12 +182,13 @@ def calibration_page(result: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     settings = result.settings
     promise = settings.procedure.promise.format(alpha=plain_percent(settings.alpha))
-    alarms = (
-        f"Where nothing differs, {_share(result.any_false_alarm)}% of simulated reports have a false alarm"
-    )
     return (
         Heading("calibration"),
-        Prose(f"{alarms} (promised: {promise})."),
+        Prose(
+            f"Where nothing differs, {_share(result.any_false_alarm)}% of simulated reports have a false "
+            f"alarm (promised: {promise}). With {result.replications:,} simulated sweeps, a share of 5% has "
+            f"a standard error of {100 * result.error:.1f} points."
+        ),
         Prose(
             f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
             f"margin {plain_percent(settings.margin)}{shared_level(settings)}; {result.replications:,} "
@@ -197,13 +199,6 @@ def calibration_page(result: Calibration) -> tuple[Part, ...]:
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(result),
         Prose(_SIMULATED, remark=True),
-        Bullets(
-            (
-                f"With {result.replications} simulated sweeps, a share of 5% has a standard error of "
-                f"{100 * result.error:.1f} points.",
-                "No number here allows for a failure that no seed has shown.",
-            )
-        ),
     )
 
 
