@@ -252,7 +252,8 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
         "If runs fail rarely, up to 41% do."
     )
     if gap == 0:
-        runs = f"In some shapes the runs of {skewed.config} are more skewed, in others {other.config}'s."
+        noisier = f"{skewed.config} are more skewed, or skewed and noisier, in others {other.config}'s."
+        runs = f"In some shapes the runs of {noisier}"
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     elif may_be_chance(samples):
         errs = (

@@ -39,11 +39,17 @@ def in_halves(one: Noise, other: Noise) -> tuple[Noise, Noise]:
     return partial(draw, first=one, second=other), partial(draw, first=other, second=one)
 
 
+def with_own_spreads(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return exponential noise whose spread is another in each shape, from 2 to 22 %."""
+    return (rng.exponential(1, shape) - 1) * np.exp(rng.uniform(-4, -1.5, (shape[0], 1)))
+
+
 PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "normal, both": (lognormal(0.1), lognormal(0.1)),
     "exponential, both": (skewed(1, 0.1), skewed(1, 0.1)),
     "one in five 10 % slower, both": (bimodal, bimodal),
     "exponential, both, spread 4:1": (skewed(1, 0.08), skewed(1, 0.02)),
+    "exponential, both, spreads of 2 to 22 %": (with_own_spreads, with_own_spreads),
     "exponential against normal": (lognormal(0.05), skewed(1, 0.1)),
     "one in five 10 % slower against normal": (lognormal(0.04), bimodal),
     "one in five 30 % slower against normal": (lognormal(0.02), failing(1 / 5)),

@@ -158,6 +158,20 @@ def test_skewness_of_either_side_is_found_though_the_mean_gap_is_small() -> None
     assert not is_skewed_both_ways(samples.rows(np.array([0, 1, 27, 28])))
 
 
+def with_own_spreads(rng: np.random.Generator, *, skewed: bool) -> TwoSample:
+    """Draw noise of two sides whose spread is another in each shape and side."""
+    draw = rng.exponential if skewed else rng.normal
+    sides = (draw(size=(29, 10)) * np.exp(rng.uniform(-4, -1.5, (29, 1))) for _ in range(2))
+    return TwoSample.without_floor(*sides)
+
+
+def test_sides_skewed_alike_mislead_both_ways_if_either_may_be_the_noisier() -> None:
+    """The noisier side of a shape decides how skewed its difference of means is."""
+    rng = np.random.default_rng(0)
+    assert np.mean([is_skewed_both_ways(with_own_spreads(rng, skewed=True)) for _ in range(20)]) >= 0.9
+    assert np.mean([is_skewed_both_ways(with_own_spreads(rng, skewed=False)) for _ in range(20)]) <= 0.1
+
+
 def test_equal_values_are_no_skewness_of_either_side() -> None:
     """Searches that end at one of a few kernels repeat their times; some sides do not vary at all."""
     rng = np.random.default_rng(0)
