@@ -344,9 +344,9 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
         yield (
             f"In {count(len(unequal), 'shape')} one configuration has more than twice as many seeds as the "
             "other. With skewed noise or two modes, more than 5% of reports then err: they find a false "
-            "equivalence, or count too many shapes. With two or three seeds, 95% intervals include the truth "
-            "in as few as 88% of cases, even of normal noise. Give both configurations the same number of "
-            "seeds."
+            "difference or equivalence, or count too many shapes. With two or three seeds, 95% intervals "
+            "include the truth in as few as 88% of cases, even of normal noise. Give both configurations the "
+            "same number of seeds."
         )
 
 

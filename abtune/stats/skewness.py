@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from abtune.stats.moderated import moderate
 from abtune.stats.splits import centred
 from abtune.stats.two_sample import Booleans, Floats, Group, Integers, TwoSample, sizes
 from abtune.stats.variance import mean_of_known, moments
@@ -68,12 +67,15 @@ def two_modes(samples: TwoSample) -> Booleans:
 
 
 def with_noise_of_all(samples: TwoSample) -> TwoSample:
-    """Return samples whose noise is at least that which all shapes show together, if a side has two modes."""
-    if not two_modes(samples).any():
+    """Return samples in which a side with two modes has at least the pooled variance of all shapes."""
+    modes = two_modes(samples)
+    if not modes.any():
         return samples
     sides = moments(samples.first), moments(samples.second)
-    noise = [moderate(side.variance, side.n - 1) for side in sides]
-    return replace(samples, floor=np.fmax(samples.floor, np.stack(noise, axis=1)))
+    # A shape may have far less noise by itself. But one that shows a single mode would pull a mean of logs
+    # down, and with it what moderated variances add.
+    pooled = [np.nansum(side.variance * (side.n - 1)) / (side.n[side.n > 1] - 1).sum() for side in sides]
+    return replace(samples, floor=np.fmax(samples.floor, np.where(modes, pooled, np.nan)))
 
 
 def misled(samples: TwoSample) -> tuple[bool, bool]:

@@ -226,12 +226,15 @@ def test_two_modes_are_told_from_other_noise(
 
 
 def test_a_shape_that_shows_one_of_two_modes_has_the_noise_of_all() -> None:
-    """Where no side has two modes, or there are few shapes, or pairs, the samples stay as they are."""
+    """The other side keeps its own. Without two modes, or of few shapes or pairs, the samples stay."""
     rng = np.random.default_rng(0)
     first, second = rng.normal(0, 0.05, (29, 7)), two_schedules(rng, (29, 7))
     second[0] = 0.1 + rng.normal(0, 0.01, 7)
     samples = TwoSample.without_floor(first, second)
-    assert np.sqrt(with_noise_of_all(samples).floor[0, 1]) > 0.04
+    floor = with_noise_of_all(samples).floor
+    assert np.isnan(floor[:, 0]).all()
+    assert np.sqrt(floor[:, 1]) == pytest.approx(np.sqrt(second.var(axis=1, ddof=1).mean()))
+    assert floor[0, 1] > 0.08**2
     few = samples.rows(slice(4))
     pairs = TwoSample.of_pairs(first, second, samples.floor)
     for same in (samples.swapped().rows(slice(4)), few, pairs, TwoSample.without_floor(first, first[::-1])):
