@@ -45,19 +45,25 @@ def test_the_printed_line_counts_the_shapes_that_are_drawn(run: Run, kind: str) 
     assert run("plot", "many.nc", "--kind", kind, "--out", "f.png").out == f"f.png: {said}\n"
 
 
-def test_options_that_change_nothing_in_a_figure_are_refused(run: Run) -> None:
-    """The message names the option and the figure; nothing is drawn."""
+def test_only_a_forest_has_another_dataset_beside_it(run: Run) -> None:
+    """The message names the figure; nothing is drawn."""
     pytest.importorskip("matplotlib")
-    for kind, option in (
-        ("trials", "--method=welch"),
-        ("power", "--margin=3"),
-        ("seeds", f"--beside={PILOT}"),
-    ):
-        said = refused(run("plot", PILOT, "--kind", kind, option, "--out", "y.png"))
-        assert f"{option.split('=')[0]} changes nothing in --kind {kind}" in said
+    said = "beside changes nothing in the figure seeds; leave it out"
+    assert said in refused(run("plot", PILOT, "--kind", "seeds", f"--beside={PILOT}", "--out", "y.png"))
     analysis = abtune.analyze(abtune.open_dataset(PILOT))
-    with pytest.raises(abtune.AbtuneError, match="beside changes nothing in the figure seeds"):
+    with pytest.raises(abtune.AbtuneError, match=said):
         analysis.plot("seeds", beside=analysis.dataset)
+
+
+def test_titles_of_trials_have_the_colours_of_verdicts(run: Run) -> None:
+    """So a margin changes this figure, and is no mistake beside it."""
+    pytest.importorskip("matplotlib")
+    pictures = []
+    for number, margin in enumerate(("2", "60")):
+        out = Path(f"{number}.svg")
+        assert run("plot", PILOT, "--kind", "trials", "--margin", margin, "--out", str(out)).code == 0
+        pictures.append(out.read_bytes())
+    assert pictures[0] != pictures[1]
 
 
 def test_a_figure_replaces_no_dataset(run: Run) -> None:
@@ -146,14 +152,6 @@ def test_poor_datasets_are_drawn(run: Run) -> None:
         (
             [PILOT, "--out", "f.png", "--beside", "abtune.nc"],
             "abtune.nc has none of the shapes",
-        ),
-        (
-            [PILOT, "--out", "f.png", "--kind", "seeds", "--beside", PUBLISHED],
-            "--beside changes nothing in --kind seeds; leave it out",
-        ),
-        (
-            [PILOT, "--out", "f.png", "--kind", "trials", "--margin", "2"],
-            "--margin changes nothing in --kind trials; leave it out",
         ),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -376,8 +375,7 @@ def test_one_entry_adds_a_section(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_entry_adds_a_figure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, in the help, and from Python."""
     pytest.importorskip("matplotlib")
-    forest = FIGURES["forest"]
-    monkeypatch.setitem(FIGURES, "toy", replace(forest, name="toy", words="a toy"))
+    monkeypatch.setitem(FIGURES, "toy", FIGURES["forest"]._replace(words="a toy"))
     assert abtune.analyze(abtune.open_dataset(PILOT)).plot("toy").axes
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from abtune.commands.common.options import (
     chosen_shapes,
@@ -20,8 +19,7 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.commands.common.section_options import choice_options
-from abtune.errors import InputError
-from abtune.sections.figure_kinds import FIGURES, JUDGING, FigureKind
+from abtune.sections.figure_kinds import FIGURES
 
 
 @click.command(
@@ -46,7 +44,7 @@ Examples:
     type=click.Choice(list(FIGURES)),
     default=next(iter(FIGURES)),
     show_default=True,
-    help=f"What to draw: {'; '.join(f'{kind.name}, {kind.words}' for kind in FIGURES.values())}.",
+    help=f"What to draw: {'; '.join(f'{name}, {kind.words}' for name, kind in FIGURES.items())}.",
 )
 @configuration_options()
 @shapes_option
@@ -75,7 +73,6 @@ def plot(
     from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
     from abtune.text import count
 
-    _check(FIGURES[kind])
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
@@ -90,13 +87,3 @@ def plot(
     if any(str(warning.message).startswith("Glyph") for warning in warned):
         remark("no font here has some letters of the names; install one, such as Noto Sans CJK")
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
-
-
-def _check(kind: FigureKind) -> None:
-    """Refuse options that would change nothing."""
-    useless = [*([] if kind.beside else ["beside"]), *(name for name in JUDGING if name not in kind.judged)]
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if given and parameter.name in useless:
-            raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind.name}; leave it out")
