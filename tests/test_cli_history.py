@@ -83,7 +83,10 @@ def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:
         ),
         "d.nc": (one.assign_coords(shape=["x"]), "shapes x instead of shape0, shape1"),
         "e.nc": (one.isel(seed=[0]), "no shape has two seeds of two configurations"),
-        "z-copy.nc": (abtune.open_dataset("runs/sweep2.nc"), "the same timings as another"),
+        "z-copy.nc": (
+            abtune.open_dataset("runs/sweep2.nc"),
+            "the same runs as runs/sweep2.nc; a run counts once",
+        ),
     }
     for name, (dataset, _) in strange.items():
         abtune.save_dataset(dataset, f"runs/{name}")
@@ -96,7 +99,7 @@ def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:
 
 @pytest.mark.parametrize("what", ["seed", "shape"])
 def test_a_merged_dataset_or_its_parts_are_skipped(run: Run, what: str) -> None:
-    """A run counts once: the history has as many datasets as possible, and of those as many shapes."""
+    """A run counts once: the history has as many datasets as possible, and of those as many runs."""
     whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
     half = whole.sizes[what] // 2
     for name, selection in (("x", slice(half)), ("y", slice(half, None))):
@@ -106,15 +109,25 @@ def test_a_merged_dataset_or_its_parts_are_skipped(run: Run, what: str) -> None:
     shown = ["x", "y"] if what == "seed" else ["all"]
     assert {*json.loads(outcome.out)["datasets"]} == {"sweep0", "sweep1", "sweep2", *shown}
     parts = {
-        "all": "merged from runs/x.nc, runs/y.nc",
-        "x": "part of runs/all.nc",
-        "y": "part of runs/all.nc",
+        "all": "the same runs as runs/x.nc, runs/y.nc",
+        "x": "the same runs as runs/all.nc",
+        "y": "the same runs as runs/all.nc",
     }
     for name in {"x", "y", "all"}.difference(shown):
         assert f"skipped: runs/{name}.nc: {parts[name]}; a run counts once\n" in outcome.err
     Path("runs/x.nc").unlink()
     Path("runs/y.nc").unlink()
     assert "all" in json.loads(run("history", "runs", "--format", "json").out)["datasets"]
+
+
+def test_a_sweep_that_got_more_seeds_is_shown_once(run: Run) -> None:
+    """An earlier copy of the same sweep has some of its runs, though nothing says so."""
+    whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
+    abtune.save_dataset(whole, "runs/later.nc")
+    abtune.save_dataset(whole.isel(seed=slice(3)), "runs/earlier.nc")
+    outcome = run("history", "runs", "--format", "json")
+    assert json.loads(outcome.out)["datasets"] == ["later", "sweep0", "sweep1", "sweep2"]
+    assert "skipped: runs/earlier.nc: the same runs as runs/later.nc; a run counts once\n" in outcome.err
 
 
 def test_a_merged_dataset_of_configurations_is_shown(run: Run) -> None:

@@ -27,11 +27,6 @@ def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     return {meaning["name"]: meaning for meaning in meanings if isinstance(meaning.get("name"), str)}
 
 
-def is_merged(dataset: xr.Dataset) -> bool:
-    """Return whether a dataset was merged from others: it then has a record of each."""
-    return any(isinstance(source, dict) for source in parsed(dataset.attrs, "sources", list))
-
-
 def parsed(attrs: Mapping[Any, Any], name: str, kind: type[T]) -> T:
     """Return the list or object that an attribute holds; an empty one if it holds no value of this kind."""
     value = decoded(attrs.get(name))

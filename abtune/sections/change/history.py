@@ -17,7 +17,7 @@ from abtune.compare.compare import analyze
 from abtune.compare.results import Aggregate, Comparison
 from abtune.compare.settings import alpha_of, configurations
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import is_merged, measured, summary
+from abtune.dataset.provenance import measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import OVERALL, decimals_of, interval_column
@@ -174,15 +174,16 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     """Return why some datasets do not fit; the others are the largest group that makes a history."""
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     # Groups take merged datasets last: beside its parts, the merged one is left out.
-    merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
+    fewest_first = sorted(facts, key=lambda name: len(facts[name]["timings"]))
     groups: list[dict[str, _Facts]] = []
-    for first in merged_last:
+    for first in fewest_first:
         groups.append({first: facts[first]})
-        for name, own in merged_last.items():
-            if not _misfit(own, groups[-1]):
-                groups[-1][name] = own
-    # Of groups of one size, the one with most common shapes: a merged dataset wins where its parts share few.
-    largest = max(groups, key=lambda group: (len(group), len(_shared(group, "shapes"))), default={})
+        for name in fewest_first:
+            if not _misfit(facts[name], groups[-1]):
+                groups[-1][name] = facts[name]
+    # Of groups of one size, the one with most runs: a merged dataset wins where its parts share few shapes,
+    # and a sweep over an earlier copy of itself.
+    largest = max(groups, key=lambda group: (len(group), _runs(group)), default={})
     return {name: _misfit(own, largest) for name, own in facts.items() if name not in largest}
 
 
@@ -191,15 +192,17 @@ def _facts(dataset: xr.Dataset) -> _Facts:
     known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
     usable = (known.sum("seed") >= 2).sum("config") >= 2
     runs = dataset["latency"].values.reshape(known.size, -1)
-    # Hashes of bytes differ between processes; these are compared within one only.
-    timings = {str(hash(run[~np.isnan(run)].tobytes())) for run in runs if not np.isnan(run).all()}
     return {
         "design": {str(design_of(dataset.attrs))},
         "configurations": set(labels_of(dataset, "config")),
         "shapes": set(labels_of(dataset.sel(shape=usable), "shape")),
-        "timings": timings,  # of each run
-        "merged": timings if is_merged(dataset) else set(),
+        # Hashes of bytes differ between processes; these are compared within one only.
+        "timings": {str(hash(run[~np.isnan(run)].tobytes())) for run in runs if not np.isnan(run).all()},
     }
+
+
+def _runs(group: Mapping[str, _Facts]) -> int:
+    return sum(len(facts["timings"]) for facts in group.values())
 
 
 def _shared(group: Mapping[str, _Facts], what: str) -> set[str]:
@@ -214,15 +217,10 @@ def _misfit(own: _Facts, group: Mapping[str, _Facts]) -> str:
         if len(_shared(group, what) & own[what]) < least:
             has, others = (some_of(sorted(names)) for names in (own[what], _shared(group, what)))
             return f"{what} {has} instead of {others}"
-    # Proper subsets: equal timings are a copy, which the last check names.
-    parts = {name for name, other in group.items() if other["timings"] < own["merged"]}
-    wholes = {name for name, other in group.items() if own["timings"] < other["merged"]}
-    if parts or wholes:
-        return (
-            f"{'merged from' if parts else 'part of'} {some_of(sorted(parts or wholes))}; a run counts once"
-        )
-    same = any(own["timings"] == other["timings"] for other in group.values())
-    return "the same timings as another" if same else ""
+    # Copies, a merged dataset and its parts, a sweep and the same sweep with more seeds.
+    runs = {name: facts["timings"] for name, facts in group.items()}
+    same = [name for name, other in runs.items() if other <= own["timings"] or own["timings"] <= other]
+    return f"the same runs as {some_of(sorted(same))}; a run counts once" if same else ""
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:
