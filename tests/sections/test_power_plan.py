@@ -210,7 +210,8 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
         ({"cv": 0.1, "seeds": [1]}, "each of seeds is a whole number from 2 to 10,000, not 1"),
         ({"cv": 0.1, "seeds": [2.5]}, "each of seeds is a whole number from 2 to 10,000, not 2.5"),
         ({"cv": 0.1, "shapes": 0}, "shapes is a whole number from 1 on, not 0"),
-        ({"cv": 0.1, "correlation": 1}, "correlation is a fraction from 0 to below 1"),
+        ({"cv": 0.1, "correlation": 1}, "correlation is a fraction between 0 and 1"),
+        ({"cv": 0.1, "correlation": "0.7"}, "correlation is a fraction between 0 and 1"),
     ],
 )
 def test_the_public_function_refuses_what_it_cannot_use(choices: dict[str, Any], said: str) -> None:

@@ -334,8 +334,8 @@ def power(
     check_list("seeds", seeds, 10)
     for boost in boosts:
         check_fraction("boost", boost, 0.05, most=10)
-    if correlation is not None and not 0 <= correlation < 1:
-        raise InputError(f"correlation is a fraction from 0 to below 1, such as 0.7, not {correlation}")
+    if correlation not in (None, 0):
+        check_fraction("correlation", correlation, 0.7)
     check_whole("shapes", 1 if shapes is None else shapes, 1)
     check_whole("of_candidates", of_candidates, 1)
     for number in seeds:
