@@ -74,7 +74,7 @@ def with_noise_of_all(samples: TwoSample) -> TwoSample:
     sides = moments(samples.first), moments(samples.second)
     # A shape may have far less noise by itself. But one that shows a single mode would pull a mean of logs
     # down, and with it what moderated variances add.
-    pooled = [np.nansum(side.variance * (side.n - 1)) / (side.n[side.n > 1] - 1).sum() for side in sides]
+    pooled = [np.nansum(own.variance * (own.n - 1)) / ((own.n[own.n > 1] - 1).sum() or 1) for own in sides]
     return replace(samples, floor=np.fmax(samples.floor, np.where(modes, pooled, np.nan)))
 
 

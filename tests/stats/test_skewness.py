@@ -239,3 +239,13 @@ def test_a_shape_that_shows_one_of_two_modes_has_the_noise_of_all() -> None:
     pairs = TwoSample.of_pairs(first, second, samples.floor)
     for same in (samples.swapped().rows(slice(4)), few, pairs, TwoSample.without_floor(first, first[::-1])):
         assert with_noise_of_all(same) is same
+
+
+def test_a_side_of_single_runs_has_no_variance_to_pool() -> None:
+    """Beside two modes of the other side it stays without one, and NumPy does not warn."""
+    modes = two_schedules(np.random.default_rng(0), (29, 7))
+    single = np.full_like(modes, np.nan)
+    single[:, 0] = 0.0
+    floor = with_noise_of_all(TwoSample.without_floor(single, modes)).floor
+    assert np.isnan(floor[:, 0]).all()
+    assert (floor[:, 1] > 0).all()
