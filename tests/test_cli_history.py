@@ -130,6 +130,39 @@ def test_a_sweep_that_got_more_seeds_is_shown_once(run: Run) -> None:
     assert "skipped: runs/earlier.nc: the same runs as runs/later.nc; a run counts once\n" in outcome.err
 
 
+def test_of_several_sweeps_with_earlier_copies_the_later_ones_are_shown(run: Run) -> None:
+    """No sweep is dropped for an earlier copy of another, though all make groups of one size."""
+    for seed in (8, 9):
+        whole = make_sweep([0.1, 0.2], noise=0.01, seed=seed)
+        abtune.save_dataset(whole, f"runs/later{seed}.nc")
+        abtune.save_dataset(whole.isel(seed=slice(3)), f"runs/earlier{seed}.nc")
+    datasets = json.loads(run("history", "runs", "--format", "json").out)["datasets"]
+    assert datasets == ["later8", "later9", "sweep0", "sweep1", "sweep2"]
+
+
+def test_timings_with_few_digits_are_no_copy(run: Run) -> None:
+    """Another night has the same times in other shares, or in the other configuration."""
+    for name, times in {
+        "one": [[1.0, 1.0, 1.1], [1.1, 1.2, 1.2]],
+        "two": [[1.0, 1.1, 1.1], [1.1, 1.1, 1.2]],
+        "three": [[1.1, 1.2, 1.2], [1.0, 1.0, 1.1]],
+    }.items():
+        coarse = abtune.make_dataset([times], shapes=["shape0"], configs=["mainline", "async"])
+        abtune.save_dataset(coarse, f"runs/{name}.nc")
+    outcome = run("history", "runs", "--format", "json")
+    assert {"one", "two", "three"} < {*json.loads(outcome.out)["datasets"]}
+
+
+def test_a_dataset_of_single_runs_hides_no_others(run: Run) -> None:
+    """However many runs it has, the message is about it, and not about those that make a history."""
+    Path("other").mkdir()
+    abtune.save_dataset(make_sweep([0.1], n=2), "other/good.nc")
+    single = make_sweep([0.1] * 29, n=1)
+    abtune.save_dataset(single.assign_coords(shape=[f"x{i}" for i in range(29)]), "other/single.nc")
+    said = "skipped: other/single.nc: no shape has two seeds of two configurations\n"
+    assert run("history", "other").err.startswith(said)
+
+
 def test_a_merged_dataset_of_configurations_is_shown(run: Run) -> None:
     """Its parts have one configuration each, so none of them makes a history."""
     whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
