@@ -41,6 +41,9 @@ def test_more_shapes_than_random_splits_resolve_are_explained(run: Run) -> None:
     assert " 20% none - - 50% 13 17,675 436 " in text
     assert "Above 15 seeds per configuration no shape can be shown to differ: p is of random splits" in text
     assert "Below 11 seeds per configuration" in text
+    more = run("power", "h200-pilot", "--shapes", "10000000").out
+    assert "Above 15 seeds" in more
+    assert "Below" not in more, "no number of seeds is enough"
     assert "random splits" not in run("power", "h200-pilot", "--shapes", "5000").out
 
 

@@ -99,10 +99,11 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
             f"Above {most} {_unit(plan)} no shape can be shown to differ: p is of random splits, too few for "
             f"{plan.goal.shapes:,} shapes. Judge these with abtune analyze --correction max-t."
         )
-    yield (
-        f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. The plan is for both tests "
-        f"that a verdict requires. If noise is normal and in each shape as large as stated, its power is "
-        f"right to about {points} percentage points. Shapes with more noise have less power."
+    few = f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. "
+    yield few * (plan.fewest < MOST_SEEDS) + (
+        "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
+        f"as stated, its power is right to about {points} percentage points. Shapes with more noise have "
+        "less power."
     )
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
