@@ -270,6 +270,8 @@ def test_cells_may_have_units_of_their_own() -> None:
     assert dataset["latency"].values.ravel().tolist() == [1.2e-3, 1.1e-3, 850e-6, 0.8e-3]
     rates = parse("|Shape|old|new|\n|-|-|-|\n|x|1.5 TFLOPS|900 GFLOP/s|\n|y|-|2.0 TFLOPS|\n", "")
     assert rates["latency"].values.ravel().tolist()[:2] == [1 / 1500, 1 / 900]
+    summed = parse("|Shape|old|new|error|\n|-|-|-|-|\n|x|2 ms|1 ms|0.1 ms|\n|Geomean||2.0x||\n", "")
+    assert summed["latency"].values.ravel().tolist() == [2e-3, 1e-3]
     for cells, said in (
         ("1 200 ms|1 ms", "column .old. has no unit beside one that has"),
         ("1.2 ms|9 GB/s", "kinds of throughputs; keep one kind"),

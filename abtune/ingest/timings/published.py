@@ -18,6 +18,7 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.joined_columns import compared_rows, printed_rows, titles_of, with_labels
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import (
+    OUTCOME,
     SHAPES,
     about_summaries,
     have_units,
@@ -188,11 +189,12 @@ def _with_sizes_joined(table: list[_Row], titles: Mapping[int, str]) -> Iterator
 def _move_units(rows: Sequence[list[str]]) -> None:
     """Move the units of cells such as 1.5 ms into the headings of their columns."""
     for index in range(1, len(rows[0]) if rows else 0):
-        cells = [row[index] for row in rows[1:] if row[index].casefold() not in MISSING]
+        own = [row[index] for row in rows[1:] if not is_summary(row[0])]
+        cells = [cell for cell in own if cell.casefold() not in MISSING]
         numbers = {cell: match[1] for cell in cells if (match := _MEASURED.fullmatch(cell))}
         units = {cell: unit_named(cell[len(numbers.get(cell, "")) :].strip()) for cell in cells}
         powers = next((kind for kind in _POWERS if cells and {*units.values()} <= kind.keys()), None)
-        if powers and not split_unit(rows[0][index])[1]:
+        if powers and not (split_unit(rows[0][index])[1] or OUTCOME.fullmatch(rows[0][index])):
             rows[0][index] += f" ({spelled(next(iter(powers)))})"
             for row in rows[1:]:
                 if row[index] in numbers:
