@@ -35,7 +35,7 @@ _Row: TypeAlias = tuple[int, list[str]]
 def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) -> Iterable[_Row]:
     """Return a table with its sizes in one column: M=256_N=256_K=256. Any other table stays as it is.
 
-    A table of sizes has at least ``least`` other columns. With ``by_name`` each size needs the name of one.
+    A table of sizes has at least ``least`` other columns. With ``by_name`` and no units, each has its name.
     """
     rows = iter(rows)
     number, heading = next(rows, (0, []))
@@ -89,7 +89,7 @@ def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]], *, by_na
         matches = [_WHOLE.fullmatch(row[index]) for row in rows]
         may_lack_point = named[index] and has_units
         is_size = all(match and (match[2] or may_lack_point) for match in matches) and not units[index]
-        return is_size and (named[index] or not by_name)
+        return is_size and (named[index] or has_units or not by_name)
 
     end = len(list(itertools.takewhile(is_size, range(len(heading)))))
     certain = all(named[:end]) if is_long else has_units or all(named[1:end])

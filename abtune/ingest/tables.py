@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abtune.errors import DatasetError
-from abtune.ingest.table_columns import FIELDS, time_columns
+from abtune.ingest.table_columns import FIELDS, known_heading, time_columns
 from abtune.ingest.texts import json_documents, unrepeated
 from abtune.text import listed, shortened
 
@@ -91,7 +91,10 @@ def _within(document: Any) -> list[Any]:
     objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
     if values and len(objects) == len(values):
         names = [frozenset(value) for value in document.values()]
-        if (len(names) > 1 and len({*names}) == 1) or all(time_columns([*own]) for own in names):
+        # Of nested objects and statistics a user names one, such as latency.mean.
+        is_flat = not _of_objects(objects) and all(map(known_heading, names[0]))
+        is_alike = is_flat and len(names) > 1 and len({*names}) == 1
+        if is_alike or all(time_columns([*own]) for own in names):
             return _with_keys(document)
     lists = lists or _of_objects(objects)
     if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took

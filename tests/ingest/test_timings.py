@@ -443,6 +443,27 @@ def test_a_time_in_json_is_no_size(tmp_path: Path) -> None:
         read_text(tmp_path, flat, unit="ms")
     sized = '[{"N": 8.0, "old": 1.0, "new": 0.9}, {"N": 16.0, "old": 2.0, "new": 1.9}]'
     assert read_text(tmp_path, sized, unit="ms")["shape"].values.tolist() == ["N=8", "N=16"]
+    timed = '[{"n_elements": 8.0, "old_ms": 1.0, "new_ms": 0.9}]'
+    assert read_text(tmp_path, timed)["shape"].values.tolist() == ["n_elements=8"]
+
+
+def test_statistics_and_objects_of_the_same_names_are_no_records(tmp_path: Path) -> None:
+    """The user names one of the statistics; of nested objects, each may be a file."""
+    text = '{"latency": {"mean": 1.5, "c": "a", "s": "x"}, "memory": {"mean": 3, "c": "a", "s": "x"}}'
+    columns = {"time": "latency.mean", "shape": "latency.s", "config": "latency.c"}
+    assert read_text(tmp_path, text, columns=columns, unit="ms")["latency"].item() == 1.5e-3
+    nested = '{"old": {"x": {"time_ms": 1}, "y": {}}, "new": {"x": {"time_ms": 1}, "y": {}}}'
+    with pytest.raises(DatasetError, match="has records in old and new; keep one of them"):
+        read_text(tmp_path, nested)
+
+
+@pytest.mark.parametrize("heading", ["unit,metric_unit", "time_unit,unit", "time_unit,result unit"])
+def test_of_two_columns_of_units_that_of_the_time_counts(tmp_path: Path, heading: str) -> None:
+    """The other may be of a size in memory."""
+    for order, units in ((1, "us,ms"), (-1, "ms,us")):
+        names = ",".join(heading.split(",")[::order])
+        dataset = read_text(tmp_path, f"shape,config,time,{names}\nx,a,5,{units}\n")
+        assert dataset["latency"].item() == 5e-6
 
 
 def test_infinity_of_json_has_failed(tmp_path: Path) -> None:
