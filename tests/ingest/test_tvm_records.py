@@ -139,6 +139,9 @@ def test_a_task_of_a_file_has_one_target(tmp_path: Path) -> None:
     said = "line 3: dense.* was tuned for cuda, and in line 1 for llvm; give each target a file of its own"
     with pytest.raises(AbtuneError, match=said):
         read(f"a={tmp_path / 'f'}")
+    (tmp_path / "f").write_text(llvm + cuda.replace("cuda", "x" * 5_000), encoding="utf-8")
+    with pytest.raises(AbtuneError, match=r"was tuned for x{197}[.]{3}, and in line 1 for llvm"):
+        read(f"a={tmp_path / 'f'}")
     for name, text in (("old", llvm), ("new", cuda)):
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert (

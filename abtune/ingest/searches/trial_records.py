@@ -123,9 +123,9 @@ def _check_one_search(records: Sequence[_Record]) -> None:
     in_row = 0
     for index, record in enumerate(records):
         if record.target != records[0].target:
-            here = f"{shortened(record.task)} was tuned for {record.target}"
+            here = f"{shortened(record.task)} was tuned for {shortened(record.target, 200)}"
             remedy = "give each target a file of its own"
-            above = f"in line {records[0].line} for {records[0].target}"
+            above = f"in line {records[0].line} for {shortened(records[0].target, 200)}"
             raise DatasetError(f"line {record.line}: {here}, and {above}; {remedy}")
         lag = 0 if record.config is None else index - first.setdefault(record.config, index)
         if not lag:
