@@ -190,7 +190,7 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     remedy = otherwise
     if others:
         them = "it" if len(others) == 1 else "them"
-        joined = shlex.quote("shape=" + "+".join([columns[0], *others]))
+        joined = shlex.quote(shortened("shape=" + "+".join([columns[0], *others]), 400))
         one = "; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
         labels = "the labels" if otherwise else f"the labels: --columns {joined}{one}"
         remedy = f"take out {listed(map(shortened, others))}, or write {them} into {labels}"

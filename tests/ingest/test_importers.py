@@ -130,6 +130,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
             "--columns shape=grid+tile; if one is",
         ),
+        (
+            '{"grid": 8, "' + "t" * 3_000 + '": 8, "cpu_ms": 2, "gpu_ms": 1}',
+            f"--columns shape=grid+{'t' * 386}...; if",
+        ),
         ('{"a": {"old": 1.0, "new": 2}, "b": {"old": 1, "new": 3}}', "--columns shape=key --unit UNIT --out"),
         ("Name,latency.mean,latency.unit\nx,1,ms\n", "or name a mean: --columns time=NAME"),
         ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
