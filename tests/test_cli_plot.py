@@ -45,13 +45,15 @@ def test_the_printed_line_counts_the_shapes_that_are_drawn(run: Run, kind: str) 
     assert run("plot", "many.nc", "--kind", kind, "--out", "f.png").out == f"f.png: {said}\n"
 
 
-def test_only_a_forest_has_another_dataset_beside_it(run: Run) -> None:
-    """The message names the figure; nothing is drawn."""
+def test_options_that_change_nothing_in_a_figure_are_refused(run: Run) -> None:
+    """The message names the option and the figure; nothing is drawn."""
     pytest.importorskip("matplotlib")
-    said = "beside changes nothing in the figure seeds; leave it out"
-    assert said in refused(run("plot", PILOT, "--kind", "seeds", f"--beside={PILOT}", "--out", "y.png"))
+    for kind, option in (("power", "--margin=3"), ("power", "--rng-seed=1"), ("seeds", f"--beside={PILOT}")):
+        said = refused(run("plot", PILOT, "--kind", kind, option, "--out", "y.png"))
+        assert f"{option.split('=')[0]} changes nothing in --kind {kind}; leave it out" in said
+        assert not Path("y.png").exists()
     analysis = abtune.analyze(abtune.open_dataset(PILOT))
-    with pytest.raises(abtune.AbtuneError, match=said):
+    with pytest.raises(abtune.AbtuneError, match="beside changes nothing in the figure seeds"):
         analysis.plot("seeds", beside=analysis.dataset)
 
 

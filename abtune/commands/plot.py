@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from abtune.commands.common.options import (
     chosen_shapes,
@@ -19,6 +20,7 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.commands.common.section_options import choice_options
+from abtune.errors import InputError
 from abtune.sections.figure_kinds import FIGURES
 
 
@@ -73,6 +75,7 @@ def plot(
     from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
     from abtune.text import count
 
+    _refuse_unused(kind)
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
@@ -87,3 +90,13 @@ def plot(
     if any(str(warning.message).startswith("Glyph") for warning in warned):
         remark("no font here has some letters of the names; install one, such as Noto Sans CJK")
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
+
+
+def _refuse_unused(kind: str) -> None:
+    """Refuse options that would change nothing in this kind of figure."""
+    unused = {*FIGURES[kind].ignores, *([] if FIGURES[kind].beside else ["beside"])}
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in unused:
+            raise InputError(f"{option.opts[0]} changes nothing in --kind {kind}; leave it out")

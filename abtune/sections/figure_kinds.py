@@ -17,6 +17,7 @@ class FigureKind(NamedTuple):
     words: str  # for the help
     draw: Function  # from the analysis; with beside, another dataset too
     beside: bool = False  # whether another dataset can be drawn, too
+    ignores: tuple[str, ...] = ()  # options of an analysis that change nothing in it
 
 
 _FOREST, _CURVE = "abtune.report.figures.forest", "abtune.sections.curve.curve_figures"
@@ -29,5 +30,9 @@ FIGURES = {
     "trials": FigureKind("the best so far by number of trials", f"{_CURVE}:draw_searches"),
     "curve": FigureKind("the boost by number of trials", f"{_CURVE}:draw_boosts"),
     "same-schedule": FigureKind("each schedule under both configurations", _SAME_SCHEDULE),
-    "power": FigureKind("the chance to find a boost, by seeds and their cost", _POWER),
+    "power": FigureKind(
+        "the chance to find a boost, by seeds and their cost",
+        _POWER,
+        ignores=("margin", "rng_seed", "estimand", "method", "correction"),
+    ),
 }
