@@ -210,7 +210,7 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
 
 
 def test_a_level_beyond_random_splits_takes_fewer_seeds() -> None:
-    """The p-values of 16 seeds are of random splits, none of which is small enough; those of 12 are exact."""
+    """Random splits of 16 seeds reach no p that is small enough. The exact test of 12 seeds does."""
     analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=16, noise=0.01), level=0.9999)
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 1e-05; the correction over "

@@ -342,7 +342,7 @@ def test_a_phone_shows_the_verdict_with_the_boost_and_its_interval(
 
 @needs_chromium
 def test_the_story_of_a_shape_is_no_wider_than_a_phone(file: Path) -> None:
-    """Its lines end on the screen, though the table of which it is a row goes on beyond."""
+    """Its lines end within the screen. The table around it may be wider."""
     parts = "[...document.querySelectorAll('.story td > *')].map(part => part.getBoundingClientRect().right)"
 
     async def act(page: Page) -> None:

@@ -327,11 +327,10 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Ta
         raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     # Left out, a column of units such as samples/s would let a rate be read as a time.
-    # Of several, time_unit is that of the time, else unit; metric_unit may be of something else.
-    for other in sorted(
-        filter(UNIT.fullmatch, known), key=lambda name: (name[:4] == "time", name[:4] == "unit")
-    ):
-        columns["unit"] = known[other]
+    if units := list(filter(UNIT.fullmatch, known)):
+        # A table may have several. The unit of a metric need not be that of the time.
+        surest = max(units, key=lambda name: (name[:4] == "time", name[:4] == "unit"))
+        columns["unit"] = known[surest]
     for name, wanted in names.items():
         columns[name] = _index_of(wanted, row)
     if "time" not in names:

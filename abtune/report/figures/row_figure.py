@@ -169,9 +169,8 @@ def row_figure(
 ) -> tuple[Figure, Axes]:
     """Return a figure with labels and numbers, and the axis to draw on.
 
-    The notes say what is drawn, the first of them at the axis, the others below the figure. ``further`` are
-    boosts that are drawn beside those of the rows. ``first`` are a heading and a cell for each row, which
-    stand before the boosts.
+    The notes say what is drawn, the first of them at the axis, the others below the figure. The axis also
+    spans the boosts in ``further``. ``first`` is a column before the boosts: a heading, then a cell a row.
     """
     headings = ("boost %", f"{plain_percent(analysis.level)} interval", _VERDICT)
     cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
