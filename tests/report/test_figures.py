@@ -248,6 +248,8 @@ def test_a_wide_axis_has_numbers_on_both_sides_of_zero() -> None:
     axis = forest(make_analysis(make_comparison(boost=0.2, boost_low=-0.4, boost_high=1.1)))
     numbers = [label.get_text() for label in axis.get_xticklabels()]
     assert sorted(numbers, key=int) == ["-20", "0", "+50", "+100"]
+    axis = forest(make_analysis(make_comparison(boost=0.2, boost_low=-0.06, boost_high=0.4)))
+    assert [label.get_text() for label in axis.get_xticklabels()][:3] == ["0", "-5", "+10"]
 
 
 def test_shapes_without_numbers_have_a_row() -> None:

@@ -247,7 +247,7 @@ def _apart(scale: Scale) -> dict[float, str]:
         more = (factor * 10.0**power for power in range(-1, 8) for factor in (1, 2, 5))
         numbers = [-0.9, -0.8, -0.5, -0.2, 0, *more]
     elif min(numbers) == 0:
-        numbers += [*filter(scale.holds, (-0.5, -0.2, -0.1))][:1]
+        numbers += [*filter(scale.holds, (-0.5, -0.2, -0.1, -0.05))][:1]
     numbers = sorted(filter(scale.holds, numbers), key=abs)
     decimals = max(0, *(-math.floor(math.log10(100 * abs(number)) + 1e-9) for number in numbers if number))
     kept: dict[float, str] = {}
