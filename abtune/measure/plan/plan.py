@@ -160,6 +160,9 @@ class Cost:
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
 # building and timing one candidate. Means with TVM 0.27 over the default shapes, on cores of the next speed.
 _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
+# Beside GPUs, a search takes up to 8 threads if cores are free. 16 make it 5 times as fast. By Amdahl's law,
+# 8 make it 4 times as fast.
+_SPEED_OF_THREADS = 4.0
 # Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
 _TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}
 
@@ -181,8 +184,9 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measur
     # Before the first run is over, a round counts as the least that its timings can take.
     latency = statistics.median([record.search_latency for record in complete] or [0.0])
     measuring = kernels * plan.settings.winner_seconds(latency)
-    # A run is a chain of steps, so more cores than runs do not help.
-    searching = max(sum(costs) / workplace.cores, *costs, 0.0)
+    # A run is a chain of steps, and cores without a run only speed up its searches.
+    chain = max(costs, default=0.0) / (1.0 if workplace.facts.shares_cores else _SPEED_OF_THREADS)
+    searching = max(sum(costs) / workplace.cores, chain)
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
