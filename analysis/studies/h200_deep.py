@@ -35,7 +35,7 @@ from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME, MORE, ALL, REFERENCE = "h200-deep", "h200-deep-more", "h200-deep-winners", "h200-tvm14009"
-# The same winners as in ALL, but for the last seed of MORE, timed on another card.
+# The same winners as in ALL, but for the last two seeds of MORE, timed on another card.
 OTHER_CARD = "data/h100-deep-winners.nc"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
