@@ -113,6 +113,7 @@ def make_dataset(
         "round": np.arange(values.shape[3]),
         "repeat": np.arange(values.shape[4]),
     }
+    _check_labels("latency", latency, coordinates)
     check_attrs(attrs or {})
     dataset = xr.Dataset(
         coords={name: _coordinate(name, labels) for name, labels in coordinates.items()},
@@ -153,6 +154,7 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
             raise InputError(f"{name!r} is not a variable of the schema")
         variable = VARIABLES[name]
         _check_order(name, value)
+        _check_labels(name, value, dataset.coords)
         array = _coerce(name, value, variable)
         if array.ndim != len(variable.dims):
             wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
@@ -182,6 +184,15 @@ def _check_order(name: str, value: object) -> None:
     wanted = [dim for dim in VARIABLES[name].dims if dim in own]
     if wanted != [dim for dim in own if dim in wanted]:
         raise InputError(f"{name} has dimensions {own}; transpose it to the order {', '.join(wanted)}")
+
+
+def _check_labels(name: str, value: object, labels: Mapping[Any, npt.ArrayLike]) -> None:
+    """Refuse an array that labels its shapes or configurations, as those of xarray do, in another way."""
+    for dim in [dim for dim in ("shape", "config") if dim in getattr(value, "coords", ())]:
+        own, wanted = ([*map(str, np.ravel(known))] for known in (value.coords[dim], labels[dim]))  # type: ignore[attr-defined]
+        if own != wanted:
+            remedy = "give its own labels, in its order"
+            raise InputError(f"{name} has {dim} {shown(own)}, not {shown(wanted)}; {remedy}")
 
 
 def _listed(name: str, labels: Iterable[str]) -> list[str]:

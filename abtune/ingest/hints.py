@@ -217,8 +217,8 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
 def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
     """Return what to do with a table of these columns, whose first line is ``row``."""
     clocks = list(filter(_is_clock, columns))
-    if not clocks and any(map(UNIT.fullmatch, columns)):
-        clocks = list(filter(_VALUE.fullmatch, columns))
+    if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
+        clocks += filter(_VALUE.fullmatch, columns)
     if not clocks and any(map(_STATISTIC.fullmatch, columns)):
         return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):

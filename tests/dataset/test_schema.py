@@ -95,6 +95,19 @@ def test_named_dimensions_keep_the_order_of_the_schema(small: xr.Dataset) -> Non
     assert abtune.add_variables(small, tuning_time=times)["tuning_time"].equals(times)
 
 
+def test_named_labels_are_those_that_are_given(small: xr.Dataset) -> None:
+    """Else times of new, which pandas and xarray sort before old, would be those of old."""
+    own = xr.DataArray(
+        np.ones((1, 2, 3)), dims=("shape", "config", "seed"), coords={"config": ["new", "old"]}
+    )
+    dataset = abtune.make_dataset(own, shapes=["a"], configs=["new", "old"])
+    assert dataset["config"].values.tolist() == ["new", "old"]
+    with pytest.raises(InputError, match=r"latency has config \['new', 'old'\], not \['old', 'new'\]"):
+        abtune.make_dataset(own, shapes=["a"], configs=["old", "new"])
+    with pytest.raises(InputError, match=r"tuning_time has config \['.*'\], not \['.*'\]; give its own"):
+        abtune.add_variables(small, tuning_time=small["run_status"].isel(config=[1, 0]) * 2.0)
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
 def test_impossible_latencies_are_named_with_their_place(value: float) -> None:
     """Zero, negative and infinite latencies are refused with shape, configuration and seed."""

@@ -143,6 +143,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "--columns 'shape=(M, N)' --unit UNIT --out",
         ),
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
+        ("counter-value,unit,event,event-runtime\n4,msec,task-clock,4000000\n", "time=NAME --out"),
         ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
         # a line with a unit of times below a heading is none
         ("name,unit,y_50,y_20\nx,s,1.5,1.6\nx,s,1.5,1.6\n", "if it has a line for each timing"),

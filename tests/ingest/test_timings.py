@@ -557,15 +557,39 @@ def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:
 
 
 def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
-    """Two GPUs, types of data or phases would be pooled without it."""
+    """Two types of data or phases would be pooled without it."""
     path = tmp_path / "t.csv"
-    path.write_text("gpu,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
+    path.write_text("note,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
     assert read(path).notes[1:] == (
-        f"{path}: columns left out: gpu, host; lines of one shape and configuration differ in gpu, and "
+        f"{path}: columns left out: note, host; lines of one shape and configuration differ in note, and "
         "count as alike unless you write that into either",
     )
     path.write_text("shape,config,seed,dtype,time_us\nx,a,0,f16,1\nx,a,1,f32,9\n", encoding="utf-8")
     assert "configuration differ in dtype, and count" in read(path).notes[1], "each seed has one line"
+
+
+@pytest.mark.parametrize(
+    ("column", "one", "two", "is_refused"),
+    [
+        *(("device", "A100", "H100", True), ("dtype", "f16", "f32", True)),
+        *(("r", "r1", "r2", False), ("temperature", "61.5", "60", False), ("note", "", "busy", False)),
+    ],
+)
+def test_what_splits_all_runs_alike_makes_no_repeats(
+    tmp_path: Path, column: str, one: str, two: str, *, is_refused: bool
+) -> None:
+    """The median of times on two devices is the time of neither; what counts repeats may differ."""
+    path, heading = tmp_path / "t.csv", f"shape,config,seed,{column},time_us\n"
+    cells = [(config, seed, word) for config in "ab" for seed in (0, 1) for word in (one, two)]
+    path.write_text(
+        heading + "".join(f"x,{c},{s},{w},{n + 1}\n" for n, (c, s, w) in enumerate(cells)), "utf-8"
+    )
+    said = f"column {column} says '{one}' and '{two}' of one run; .* --columns shape=shape\\+{column}$"
+    with pytest.raises(DatasetError, match=said) if is_refused else contextlib.nullcontext():
+        read(path)
+    path.write_text(path.read_text("utf-8").replace(f"b,1,{two}", f"b,1,{one}"), "utf-8")
+    read(path)  # one run has one word alone
+    assert read(path, columns={"shape": f"shape+{column}"}).dataset.sizes["shape"] == 2
 
 
 @pytest.mark.parametrize(
@@ -759,6 +783,16 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "line 3: column stat says 'std', but 'mean' in line 2; they are no repeats",
         ),
         ("just some words\n", {}, "has no column of times among just some words"),
+        (
+            "shape,config,timeMs,averageMs\nx,a,8,4\nx,b,9,3\n",
+            {},
+            "timeMs may be a total, of which averageMs is the mean; name .* --columns time=averageMs$",
+        ),
+        (
+            '{"shape": "x", "config": "a", "time_ms": [[1, 2], [3, 4]]}',
+            {},
+            "line 1: column time_ms: a list of lists; write a line for each list",
+        ),
     ],
 )
 def test_bad_tables_say_where(tmp_path: Path, text: str, options: dict[str, Any], said: str) -> None:

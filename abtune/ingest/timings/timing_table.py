@@ -75,6 +75,9 @@ _MACHINE = re.compile(
 )
 # What a time may sum up, if the user says that it is the time.
 _MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
+# Words that count repeats, such as r1. With more words, a column says rather when a line was made.
+_COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
+_MOST_KINDS = 20
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
@@ -93,6 +96,7 @@ class _Cell:
     rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
     numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
     failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
+    others: dict[int, set[str]] = field(default_factory=dict)  # some of what differs beside its times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +195,8 @@ def read_rows(
 ) -> Reading:
     """Return the timings of the rows below the heading of a table."""
     _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
+    if counted == "repeat":
+        _check_repeats(table)
     left_out = [table.names[index] for index in table.unused]
     machine = {name: number for number, name in enumerate(left_out) if _MACHINE.fullmatch(name)}
     cells = (
@@ -217,6 +223,21 @@ def read_rows(
         kind="".join({about_work({unit}) for unit in table.units.values() if unit in RATES}),
         unused=tuple(table.names[index] for index in table.unused),
     )
+
+
+def _check_repeats(table: Table) -> None:
+    """Refuse a column such as a device, whose words split the times of all cells alike."""
+    timed = [cell for cell in table.cells.values() if any(cell.rounds.values())]
+    for column in sorted(table.differ):
+        name, kinds = table.names[column], [frozenset(cell.others.get(column, ())) for cell in timed]
+        words = sorted(kinds[0])
+        if len({*kinds}) > 1 or not (1 < len(words) < _MOST_KINDS and all(words)):
+            continue
+        if (len(timed) > 1 or _MACHINE.fullmatch(name)) and not all(map(_COUNTED.fullmatch, words)):
+            own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
+            join = f"join columns: --columns {shlex.quote('shape=' + '+'.join([*own, name]))}"
+            both = " and ".join(shortened(repr(word)) for word in words[:2])
+            raise DatasetError(f"column {name} says {both} of one run; {_KEEP_ONE_KIND}, or {join}")
 
 
 def _read_rows(
@@ -351,6 +372,10 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Ta
                 f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
                 "time_ns, or in the column that --columns time=NAME names"
             )
+        sums = [name for name in row if _MEAN.search(name) and _MEAN.sub("time", name) == row[times[0]]]
+        if sums:  # of many calls, whose number may differ (trtexec --exportProfile)
+            both = f"{row[times[0]]} may be a total, of which {sums[0]} is the mean"
+            raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={sums[0]}')}")
         columns["time"] = times[0]
     if len(set(columns.values())) < len(columns):
         raise InputError("one column would be two things; give each a column of its own by --columns")
@@ -461,7 +486,7 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     for name, value in values.items():
         column = f"column {table.names[table.columns[name]]}"
         if not value and (is_timed or name != "unit"):
-            raise DatasetError(f"{column} is empty")
+            raise DatasetError(f"{column} is empty; fill it, or take the line out")
         if len(value) > LONGEST_CELL:
             raise DatasetError(f"{column} has {len(value):,} characters, and the most is {LONGEST_CELL:,}")
     seed = _number_label(values["seed"]) if "seed" in values else None
@@ -503,6 +528,8 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, lin
     cell, text, where = target.cell, row[index], target.where
     if text[:1] == "[":  # a list of repeats, as JSON and pandas write it
         listed = text.strip("[]").split(",")
+        if "]" in text[:-1].rstrip("]"):
+            raise DatasetError(f"{where}: a list of lists; write a line for each list")
         seconds = [to_seconds(time.strip(), target.unit, where, work=target.work) for time in listed]
         seconds = [statistics.fmean(seconds)] if table.is_search else seconds
     else:
@@ -517,8 +544,11 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, lin
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
     cell.rounds.setdefault(target.round, []).extend(seconds)
     if table.unused:
-        others = zip(table.unused, target.beside, strict=True)
-        table.differ.update(column for column, above in others if row[column] != above)
+        for column, above, own in zip(table.unused, target.beside, cell.beside, strict=True):
+            if column in table.differ or row[column] != above:
+                table.differ.add(column)
+                if len(others := cell.others.setdefault(column, {own})) < _MOST_KINDS:
+                    others.add(row[column])
     return seconds
 
 
