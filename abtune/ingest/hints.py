@@ -229,7 +229,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if hint := _RUNS_BELOW * has_runs or _about_others(columns) or ONLY_QUOTIENTS * is_lone:
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
-        return f"it has no column of times; {AS_CSV}"
+        return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
     others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
     timed = [name for name in others if have_units([name], UNITS)]
     is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, row[1:]))

@@ -115,7 +115,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         units = ", ".join(spelled(unit) for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
         remedy = "if its numbers have such, write it so, or name no unit and give --unit; else take it out"
-        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}, or write 1 / rate as time (s)")
     return Heading(name=name, unit=unit)
 
 

@@ -311,8 +311,11 @@ def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
         read_text(tmp_path, text)
 
 
-@pytest.mark.parametrize("column", ["TFLOPS", "Triton (TFLOPS)", "Triton_tflops"])
 @pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(
+    "column",
+    ["TFLOPS", "Triton (TFLOPS)", "Triton_tflops", "throughput_tflops", "Bandwidth (TB/s)", "perf [TFLOPS]"],
+)
 def test_the_only_column_beside_labels_may_hold_throughputs(
     tmp_path: Path, column: str, *, told: bool
 ) -> None:
@@ -322,6 +325,10 @@ def test_the_only_column_beside_labels_may_hold_throughputs(
     dataset = read(runs=[f"old={tmp_path / 't.csv'}"], columns=columns).dataset
     assert dataset["latency"].item() == 1e9 / 0.5e12
     assert dataset.attrs["latency_source"] == "throughput"
+    named = "shape,config,throughput\nx,a,0.5\n"
+    assert read_text(tmp_path, named, columns={"time": "throughput"}, unit="tb/s")["latency"] == 1e9 / 0.5e12
+    with pytest.raises(DatasetError, match="has no column of times"):
+        read_text(tmp_path, named.replace("throughput", "mean_throughput (GB/s)"))
     (tmp_path / "t.csv").write_text("N,Triton\n128.0,0.5\n")
     plain = read(runs=[f"old={tmp_path / 't.csv'}"], unit="tflops").dataset
     assert plain["latency"].item() == 1e9 / 0.5e12

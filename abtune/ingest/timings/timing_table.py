@@ -75,6 +75,8 @@ _MACHINE = re.compile(
 )
 # What a time may sum up, if the user says that it is the time.
 _MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
+# What a rate with its unit may be called.
+_RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
 # Words that count repeats, such as r1. With more words, a column says rather when a line was made.
 _COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
 _MOST_KINDS = 20
@@ -394,7 +396,13 @@ def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int,
 
 def _may_be_time(name: str) -> bool:
     is_other = _MEAN.search(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
-    return unit_named(name) in RATES or not (is_other or known_heading(name, UNITS) is None)
+    return unit_named(name) in RATES or (not is_other and bool(_rate_of(name) or known_heading(name, UNITS)))
+
+
+def _rate_of(name: str) -> str:
+    """Return the unit of a column of rates, such as bandwidth (GB/s); empty for others."""
+    heading = known_heading(_RATE.sub("value", name), UNITS)
+    return heading.unit if heading and heading.unit in RATES else ""
 
 
 def read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table:
@@ -431,9 +439,9 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     column = row[columns["time"]]
     name = shortened(column)
     # Who names a column of means has one time of each.
-    heading = read_heading(_MEAN.sub("time", column), UNITS) if not unit_named(column) else None
+    bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
+    own = unit_named(column) or _rate_of(column) or read_heading(bare, UNITS).unit
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
-    own = heading.unit if heading else unit_named(column)
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")
     told = [f"the name {name}"] if own else []
