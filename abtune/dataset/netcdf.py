@@ -185,6 +185,8 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
                 f"{path}: is a folder, not a netCDF file; for the work_dir of a search: {command}"
             )
         if path.exists():
+            if path.is_fifo():  # which waits for a writer
+                raise DatasetError(f"{path}: is a pipe, and a dataset is read from a file; write one first")
             return path
     except (OSError, ValueError) as error:  # no file can have this name
         raise DatasetError(f"{path}: {_reason(error)}") from None

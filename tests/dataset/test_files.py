@@ -148,6 +148,14 @@ def test_a_link_that_leads_nowhere_is_told_so(empty_folder: Path, name: str) -> 
         abtune.open_dataset(name)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_refused(empty_folder: Path) -> None:
+    """To open it would wait for a writer, and no signal would end that."""
+    os.mkfifo(empty_folder / "pipe.nc")
+    with pytest.raises(DatasetError, match=r"^pipe\.nc: is a pipe, and a dataset is read from a file"):
+        abtune.open_dataset("pipe.nc")
+
+
 @pytest.mark.parametrize("value", [None, 3, b"x.nc", xr.Dataset()])
 def test_what_is_no_path_is_refused(small: xr.Dataset, value: Any) -> None:
     """A path is a text or a path, and nothing else."""
