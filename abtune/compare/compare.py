@@ -190,7 +190,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     sides = keep_best(runs, settings.estimand)
     statistics = compute(sides, settings)
     plan = design_power(sides, settings, statistics.tests)
-    evidence = tuple(_evidence(dataset, runs, statistics, plan))
+    evidence = tuple(evidence_of(dataset, runs, statistics, plan))
     worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(
         # Caveats are about single runs, whatever the estimand makes of them.
@@ -229,7 +229,7 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     """
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     statistics = compute(keep_best(runs, settings.estimand), settings, known=known)
-    evidence = tuple(_evidence(dataset, runs, statistics, None))  # no verdict depends on the plan
+    evidence = tuple(evidence_of(dataset, runs, statistics, None))  # no verdict depends on the plan
     worst = find_worst(statistics.one_sided, evidence, settings)
     return judge(evidence[index], settings, worst).verdict
 
@@ -258,9 +258,10 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
     )
 
 
-def _evidence(
+def evidence_of(
     dataset: xr.Dataset, sides: Sides, statistics: Statistics, plan: tuple[Floats, int] | None
 ) -> Iterator[Evidence]:
+    """Yield all numbers about each shape; without a plan, those of the plan are unknown."""
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     detectable, fewest_seeds = plan or (np.full(len(labels), np.nan), 0)

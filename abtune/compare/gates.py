@@ -14,9 +14,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
-import numpy as np
-import numpy.typing as npt
-
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
@@ -79,14 +76,6 @@ def judge(
     beyond = beyond_interval(row, settings, verdict, at_least)
     notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings), beyond])))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
-
-
-def differs(
-    low: npt.ArrayLike, high: npt.ArrayLike, p: npt.ArrayLike, p_confirming: npt.ArrayLike, alpha: float
-) -> npt.NDArray[np.bool_]:
-    """Return where interval and both tests call a difference: the gates of a difference for whole arrays."""
-    apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
-    return apart & (np.maximum(p, p_confirming) <= alpha)
 
 
 def unconfirmed(row: Evidence, settings: Settings) -> str:

@@ -33,10 +33,13 @@ class Statistics:
     at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
-def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> Statistics:
+def compute(
+    sides: Sides, settings: Settings, *, known: Tails | None = None, bounds: bool = True
+) -> Statistics:
     """Return every number of a verdict, for all shapes at once.
 
-    ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled.
+    ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled. Without
+    ``bounds``, nothing is resampled unless a test needs it; then bounds are Student's.
     """
     # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
@@ -44,10 +47,11 @@ def compute(sides: Sides, settings: Settings, *, known: Tails | None = None) -> 
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
-    tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
+    directions = misled(samples) if needs_resamples(settings) else (False, False)
+    resampled = samples if bounds or any(directions) else samples.rows(slice(0))
+    tails = resample_tails(resampled, level=1 - settings.alpha, rng=rng, known=known)
     one_sided = replace(welch_tests(samples), pool=tails.pool, rounding=samples.rounding)
-    directions = misled(samples)
-    if needs_resamples(settings) and any(directions):
+    if any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(

@@ -11,43 +11,80 @@ import xarray as xr
 from compare_builders import NAN, make_sweep
 
 import abtune
-from abtune.compare.settings import Settings
+from abtune.compare.results import Rule
 from abtune.errors import InputError
-from abtune.samples import extract
-from abtune.sections.calibration.simulation import Pool, noise_pools
+from abtune.samples import Samples, extract, extract_both, what_varies
+from abtune.sections.calibration.simulation import Pool, noise_pools, simulate
 from abtune.stats.estimand import Estimand
-
-
-def chosen(**options: object) -> Settings:
-    return Settings(baseline="mainline", candidate="async", **options)  # type: ignore[arg-type]
 
 
 def pool(values: np.ndarray) -> Pool:
     """Take one shape's seeds for a side, as a calibration does."""
     dataset = make_sweep([0.0], n=len(values))
     dataset["latency"][0, 0, :, 0, 0] = np.exp(values)
-    return noise_pools(extract(dataset, "mainline"), np.array([0]))[0]
+    return noise_pools(extract(dataset, "mainline"))[0]
 
 
 def calibrated(dataset: xr.Dataset, **options: Any) -> abtune.Calibration:
-    return abtune.calibrate(dataset, **{"boosts": (0.02, 0.1), "replications": 400, **options})
+    return abtune.calibrate(dataset, **{"boosts": (0.02, 0.1), "replications": 200, **options})
 
 
 def test_the_method_keeps_its_promises_on_normal_noise() -> None:
     """Coverage is near 95 %, false alarms near 5 %, and power grows with the boost."""
     calibration = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))
     for row in calibration.simulated:
-        assert row.coverage == pytest.approx(0.95, abs=0.03)
-        assert row.false_alarm <= 0.08
+        assert row.coverage == pytest.approx(0.95, abs=0.04)
+        assert row.false_alarm <= 0.09
         assert row.power[0] <= row.power[1]
-    assert calibration.any_false_alarm <= 0.08
-    assert calibration.error == pytest.approx(0.0109, abs=1e-4)
+    assert calibration.any_false_alarm <= 0.09
+    assert calibration.error == pytest.approx(0.0154, abs=1e-4)
+
+
+class Unchanged:
+    """Draws that are the seeds of a dataset themselves, in place of a simulation."""
+
+    def __init__(self, *sides: Samples) -> None:
+        self.values = iter([side.value for side in sides])
+
+    def __call__(self, *_: object) -> np.ndarray:
+        return next(self.values)[np.newaxis]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("h200-pilot", {}),
+        ("h200-deep-winners", {"level": 0.9}),
+        ("h200-shared-winners", {}),
+        ("h200-tvm14009", {"estimand": "best-of:2"}),
+        ("h200-tvm14009", {"correction": "max-t"}),
+    ],
+)
+def test_sweeps_are_judged_as_an_analysis_judges(
+    monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+) -> None:
+    """A simulated sweep with the very seeds of a dataset has the gates of its analysis, with every p."""
+    dataset = abtune.open_dataset(name)
+    analysis = abtune.analyze(dataset, **options)
+    sides = what_varies(*extract_both(dataset, analysis.baseline, analysis.candidate))
+    monkeypatch.setattr("abtune.sections.calibration.simulation._draw", Unchanged(*sides))
+    ((rows, _),) = simulate(dataset, analysis.settings, (0.0, 0.1), 1)
+    for simulated, row in zip(rows, analysis.comparisons, strict=True):
+        judged = [[gate for gate in one.gates if gate.of is not Rule.NOT_SLOWER] for one in (simulated, row)]
+        assert judged[0] == judged[1]
+
+
+def test_a_skewed_side_has_to_pass_bootstrap_t() -> None:
+    """Where only the candidate is skewed, the test that has to confirm differences prevents false alarms."""
+    dataset = make_sweep(np.zeros(12), n=10, noise=0.01)
+    dataset["latency"][:, 1] *= np.exp(np.random.default_rng(1).exponential(0.1, (12, 10, 1, 1)))
+    assert calibrated(dataset, boosts=(), replications=100).any_false_alarm <= 0.1
 
 
 def test_boosts_of_the_dataset_do_not_matter() -> None:
     """Only the noise enters: the same seeds with another boost give the same shares."""
     with_boost, without = (
-        calibrated(make_sweep([boost, boost], n=6, seed=3)).simulated for boost in (0.5, 0.0)
+        calibrated(make_sweep([boost, boost], n=6, seed=3), replications=50).simulated for boost in (0.5, 0.0)
     )
     for one, two in zip(with_boost, without, strict=True):
         assert one == two
@@ -55,7 +92,7 @@ def test_boosts_of_the_dataset_do_not_matter() -> None:
 
 def test_quiet_noise_shows_equivalence_and_small_boosts() -> None:
     """Where seeds hardly scatter, no difference is called equivalent, and every boost is found."""
-    (row,) = calibrated(make_sweep([0.0], n=8, noise=0.001)).simulated
+    (row,) = calibrated(make_sweep([0.0], n=8, noise=0.001), replications=50).simulated
     assert row.equivalent > 0.9
     assert row.power == (1, 1)
 
@@ -63,11 +100,11 @@ def test_quiet_noise_shows_equivalence_and_small_boosts() -> None:
 def test_the_same_seed_gives_the_same_numbers() -> None:
     """Two runs agree to the last digit, another seed of the generator about."""
     dataset = make_sweep([0.0, 0.1], n=6, m=5)
-    one, two, other = (calibrated(dataset, rng_seed=seed) for seed in (0, 0, 1))
+    one, two, other = (calibrated(dataset, rng_seed=seed, replications=40) for seed in (0, 0, 1))
     assert one == two
     assert one != dataclasses.replace(other, settings=one.settings)
     for here, there in zip(one.simulated, other.simulated, strict=True):
-        assert here.coverage == pytest.approx(there.coverage, abs=0.05)
+        assert here.coverage == pytest.approx(there.coverage, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +130,7 @@ def test_shapes_with_few_seeds_are_left_out() -> None:
     """A shape without enough seeds on a side is in no table; where none has enough, there is one line."""
     dataset = make_sweep([0.0, 0.0], n=4)
     dataset["latency"][0, 1, 2:] = NAN
-    calibration = calibrated(dataset)
+    calibration = calibrated(dataset, replications=20)
     assert [row.shape for row in calibration.simulated] == ["shape1"]
     with pytest.raises(InputError, match="no shape has 3 seeds per configuration"):
         calibrated(make_sweep([0.0, 0.0], n=2))
@@ -118,14 +155,14 @@ def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
     """Other numbers of seeds, and seeds that all agree, give shares like any others."""
     dataset = make_sweep([0.0, 0.0], n=6, m=9)
     dataset["latency"][0, 1, :9] = 1e-3
-    for row in calibrated(dataset, replications=100).simulated:
+    for row in calibrated(dataset, replications=50).simulated:
         assert all(0 <= share <= 1 for share in (row.coverage, row.false_alarm, row.equivalent, *row.power))
 
 
 def test_the_pilot_keeps_its_promises() -> None:
     """On the pilot's noise the interval covers and false alarms stay near their level."""
-    calibration = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=1000)
-    assert all(0.93 <= row.coverage <= 0.97 for row in calibration.simulated)
+    calibration = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=200)
+    assert all(0.92 <= row.coverage <= 0.98 for row in calibration.simulated)
     assert calibration.any_false_alarm <= 0.07
 
 
@@ -169,11 +206,11 @@ def test_shapes_share_the_form_of_their_noise_and_lend_each_other_its_size() -> 
     dataset = make_sweep(np.zeros(8), n=5, noise=0.03)
     dataset["latency"][7, 0] = 1e-3
     samples = extract(dataset, "mainline")
-    pools = noise_pools(samples, np.arange(8))
+    pools = noise_pools(samples)
     spread = np.array([np.hypot(one.residuals.std(), one.width) for one in pools])
     assert np.ptp(spread[:7]) < np.ptp(samples.noise[:7])
     assert spread[7] == 0
     form = [one.residuals / size for one, size in zip(pools[:7], spread[:7], strict=True)]
     np.testing.assert_allclose(form, [form[0]] * 7)
     flat = extract(make_sweep([0.0], n=4, noise=0.0), "async")
-    assert noise_pools(flat, np.array([0]))[0].width == 0
+    assert noise_pools(flat)[0].width == 0

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from abtune.compare.gates import judge
+from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings, check_fraction, check_list, check_whole, make_settings
 from abtune.dataset.check import validate
-from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Grid, Heading, Part, Prose, column, table
 from abtune.report.summary import shared_level
-from abtune.samples import extract_both, keep_best, two_sample, what_varies
-from abtune.sections.calibration.simulation import Simulation, noise_pools
+from abtune.samples import extract_both
+from abtune.sections.calibration.simulation import simulate
 from abtune.text import plain_percent
 
 BOOSTS = (0.05, 0.1, 0.2)
@@ -34,7 +35,7 @@ class Simulated:
     coverage: float  # the interval includes the true boost
     false_alarm: float  # called different without a difference, uncorrected
     equivalent: float  # called equivalent without a difference, corrected
-    power: tuple[float, ...]  # called different at each true boost, corrected
+    power: tuple[float, ...]  # called improved at each true boost, corrected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def calibrate(
     boosts : sequence of float
         True boosts at which power is measured, fractions.
     replications : int, optional
-        Simulated sweeps for each boost, at least 10; by default 2000, or 200 where a method takes long.
+        Simulated sweeps for each boost, at least 10; by default 500, or 200 where a method takes long.
     **choices : object
         Configurations, level, margin, seed and methods, as :func:`abtune.analyze` takes them.
 
@@ -102,7 +103,7 @@ def calibrate(
     Notes
     -----
     Sweeps are drawn from a smoothed bootstrap of the seeds (Silverman and Young 1987, DOI
-    10.1093/biomet/74.3.469) and judged as an analysis judges.
+    10.1093/biomet/74.3.469) and judged by the code of :func:`abtune.analyze`.
 
     Examples
     --------
@@ -121,40 +122,30 @@ def calibrate(
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
     slow = settings.difference_test.resamples or settings.procedure.joint is not None
-    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 2000))
+    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 500))
 
 
 def _calibrate(
     dataset: xr.Dataset, settings: Settings, boosts: tuple[float, ...], replications: int
 ) -> Calibration:
-    sides = extract_both(dataset, settings.baseline, settings.candidate)
-    labels = labels_of(dataset, "shape")
     fewest = max(_FEWEST, settings.estimand.fewest_seeds)
-    usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
-    if not len(usable):
+    one, two = (side.n for side in extract_both(dataset, settings.baseline, settings.candidate))
+    usable = dataset.isel(shape=np.flatnonzero(np.minimum(one, two) >= fewest))
+    if not usable.sizes["shape"]:
         wanted = f"{fewest} {'whole pairs' if settings.paired else 'seeds per configuration'}"
         raise InputError(f"no shape has {wanted}, so there is no noise to calibrate with")
-    rng = np.random.default_rng(settings.rng_seed)
-    pools = [noise_pools(side, usable) for side in what_varies(*sides)]
-    simulation = Simulation(
-        pools=pools,
-        floor=two_sample(*keep_best(sides, settings.estimand)).floor[usable],
-        settings=settings,
-        replications=replications,
-    )
-    none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
-    simulated = tuple(
-        Simulated(
-            shape=labels[index],
-            n_baseline=int(sides[0].n[index]),
-            n_candidate=int(sides[1].n[index]),
-            coverage=float(none.covered[row]),
-            false_alarm=float(none.alone[row]),
-            equivalent=float(none.equivalent[row]),
-            power=tuple(float(run.called[row]) for run in some),
+    tallies, false_alarms = [], 0
+    for none, *some in simulate(usable, settings, (0.0, *boosts), replications):
+        false_alarms += any(map(_differs, none))
+        tallies.append(
+            [
+                [row.boost_low <= 0 <= row.boost_high for row in none],
+                [_differs(_uncorrected(row, settings)) for row in none],
+                [row.verdict is Verdict.EQUIVALENT for row in none],
+                *([row.verdict is Verdict.IMPROVED for row in rows] for rows in some),
+            ]
         )
-        for row, index in enumerate(usable.tolist())
-    )
+    shares = zip(none, np.mean(tallies, axis=0).T.tolist(), strict=True)
     return Calibration(
         settings=settings,
         replications=replications,
@@ -162,10 +153,31 @@ def _calibrate(
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
         boosts=boosts,
-        simulated=simulated,
-        any_false_alarm=none.any_called,
+        simulated=tuple(
+            Simulated(
+                shape=row.shape,
+                n_baseline=row.baseline.n,
+                n_candidate=row.candidate.n,
+                coverage=coverage,
+                false_alarm=false_alarm,
+                equivalent=equivalent,
+                power=tuple(power),
+            )
+            for row, (coverage, false_alarm, equivalent, *power) in shares
+        ),
+        any_false_alarm=false_alarms / replications,
         error=math.sqrt(0.05 * 0.95 / replications),
     )
+
+
+def _differs(row: Comparison) -> bool:
+    return row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED}
+
+
+def _uncorrected(row: Comparison, settings: Settings) -> Comparison:
+    """Return what the same p-values support without a correction."""
+    raw = replace(row, p_adjusted=row.p, p_welch_adjusted=row.p_welch, p_resampled_adjusted=row.p_resampled)
+    return judge(raw, settings)
 
 
 _SIMULATED = (

@@ -7,22 +7,22 @@ more skewed and uneven than their distribution. The simulation lacks a failure m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
+import xarray as xr
 from scipy import special
 
-from abtune.compare.gates import differs
+from abtune.compare.compare import evidence_of
+from abtune.compare.gates import judge
+from abtune.compare.results import Comparison
 from abtune.compare.settings import Settings
-from abtune.compare.statistics import Tests, run_tests
-from abtune.samples import Samples
+from abtune.compare.statistics import compute
+from abtune.samples import Samples, extract_both, keep_best, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderate
-from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import best_of
+from abtune.stats.two_sample import Floats
 
 _STEPS = 100  # of the normal kernel, where the expected best of k is computed
 
@@ -51,17 +51,16 @@ class Pool:
         return float(-np.diff(above) @ values)
 
 
-def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
+def noise_pools(side: Samples) -> list[Pool]:
     """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other."""
     # Ten seeds do not determine the tails of the noise: simulated from the seeds of each shape alone, whole
     # reports have too many false alarms (docs/statistics.md).
-    noise = side.noise[shapes]
-    known = [row[~np.isnan(row)] for row in side.value[shapes]]
-    scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
+    known = [row[~np.isnan(row)] for row in side.value]
+    scaled = [(row - row.mean()) / own for row, own in zip(known, side.noise, strict=True) if own > 0]
     # The empty array stands for no shape that varies: an empty list cannot be concatenated.
     form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
-    variance = moderate(noise**2, side.n[shapes] - 1)
-    spread = np.where(noise > 0, np.sqrt(variance), 0.0)
+    variance = moderate(side.noise**2, side.n - 1)
+    spread = np.where(side.noise > 0, np.sqrt(variance), 0.0)
     return [
         Pool(residuals=form * scale, width=width * scale, n=len(row))
         for row, scale in zip(known, spread.tolist(), strict=True)
@@ -80,80 +79,31 @@ def _smoothed(residuals: Floats) -> tuple[Floats, float]:
     return residuals * shrunk, width * shrunk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedRates:
-    """Shares of the simulated sweeps at one true boost; arrays over shapes."""
+def simulate(
+    dataset: xr.Dataset, settings: Settings, boosts: Sequence[float], replications: int
+) -> Iterator[list[list[Comparison]]]:
+    """Yield simulated sweeps with the same noise at each true boost: every shape as it is judged."""
+    rng = np.random.default_rng(settings.rng_seed)
+    sides = extract_both(dataset, settings.baseline, settings.candidate)
+    baseline, candidate = (
+        _draw(noise_pools(side), settings.estimand, replications, rng) for side in what_varies(*sides)
+    )
+    for first, second in zip(baseline, candidate, strict=True):
+        rows, tails = [], None
+        for boost in boosts:
+            drawn = replace(sides[0], value=first + math.log1p(boost)), replace(sides[1], value=second)
+            kept = keep_best(drawn, settings.estimand)
+            # The resamples are of the noise, so they are the same at all boosts.
+            statistics = compute(kept, settings, known=tails, bounds=False)
+            tails = statistics.tails
+            rows.append([judge(row, settings) for row in evidence_of(dataset, kept, statistics, None)])
+        yield rows
 
-    covered: Floats  # the interval includes the true boost
-    alone: Floats  # a difference is called, without the correction
-    called: Floats
-    equivalent: Floats
-    any_called: float  # share of sweeps in which some difference is called
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """Sweeps drawn from pools and judged with chosen methods."""
-
-    pools: Sequence[Sequence[Pool]]  # of both sides
-    floor: Floats
-    settings: Settings
-    replications: int
-
-    def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
-        """Return rates of simulated sweeps in which every shape has this true boost."""
-        truth = math.log1p(boost)
-        drawn = self._draw(0, truth, rng), self._draw(1, 0.0, rng)
-        samples = TwoSample(*drawn, np.tile(self.floor, (self.replications, 1)), paired=self.settings.paired)
-        interval = self.settings.interval.compute(samples, level=self.settings.level)
-        tests = self._tests(samples, rng)
-        confirmed = self.settings.difference_test.confirmed_by
-        # A test that none has to confirm confirms itself.
-        confirming = tests.p_welch_adjusted if confirmed else tests.p_adjusted
-        called = differs(interval.low, interval.high, tests.p_adjusted, confirming, self.settings.alpha)
-        plain = tests.p_welch if confirmed else tests.p
-        return SimulatedRates(
-            covered=self._share((interval.low <= truth) & (truth <= interval.high)),
-            alone=self._share(differs(interval.low, interval.high, tests.p, plain, self.settings.alpha)),
-            called=self._share(called),
-            # The gates ask for a difference first, so a shape that is called different is not equivalent.
-            equivalent=self._share(~called & (tests.p_equivalence_adjusted <= self.settings.alpha)),
-            any_called=float(called.reshape(self.replications, -1).any(axis=1).mean()),
-        )
-
-    def _draw(self, side: int, shift: float, rng: np.random.Generator) -> Floats:
-        """Return seeds of one side of every shape in every replication, a row each."""
-        pools = self.pools[side]
-        values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
-        for shape, pool in enumerate(pools):
-            # So the simulated truth is exactly the shift, for every estimand.
-            start = shift - pool.typical(self.settings.estimand)
-            values[:, shape, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
-        rows: Floats = values.reshape(-1, values.shape[2])
-        searches = self.settings.estimand.searches
-        return rows if searches == 1 else best_of(rows, searches)
-
-    def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        settings, shapes = self.settings, len(samples) // self.replications
-        if settings.difference_test.resamples or settings.procedure.joint is not None:
-            # Such tests use all shapes of a report, so one replication is tested at a time.
-            starts = range(0, len(samples), shapes)
-            tests = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
-            made = [field.name for field in fields(Tests) if getattr(tests[0], field.name) is not None]
-            joined: Any = {name: np.concatenate([getattr(test, name) for test in tests]) for name in made}
-            return replace(tests[0], **joined)
-        # Here the rows are of many reports, so the correction goes through them one report at a time.
-        plain = run_tests(samples, replace(settings, correction="none"), rng)
-
-        def adjusted(p: Floats) -> Floats:
-            return np.concatenate([settings.procedure.adjust(report) for report in p.reshape(-1, shapes)])
-
-        return replace(
-            plain,
-            p_adjusted=adjusted(plain.p),
-            p_welch_adjusted=adjusted(plain.p_welch),
-            p_equivalence_adjusted=adjusted(plain.p_equivalence),
-        )
-
-    def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
-        return which.reshape(self.replications, -1).mean(axis=0)
+def _draw(pools: Sequence[Pool], estimand: Estimand, replications: int, rng: np.random.Generator) -> Floats:
+    """Return seeds of one side, shape (replications, shapes, seeds)."""
+    values = np.full((replications, len(pools), max(pool.n for pool in pools)), np.nan)
+    for shape, pool in enumerate(pools):
+        # So the simulated truth is exactly the shift, for every estimand.
+        values[:, shape, : pool.n] = pool.draw((replications, pool.n), rng) - pool.typical(estimand)
+    return values
