@@ -19,7 +19,7 @@ from abtune.compare.results import Analysis
 from abtune.dataset.schema import labels_of
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.samples import complete_timings
-from abtune.stats.time_series import cosine_mean, half_width, independent_worth
+from abtune.stats.time_series import cosine_mean, independent_worth
 from abtune.stats.two_sample import Floats
 from abtune.text import boost_decimals, count, microseconds, percent, percent_cell, plain_percent
 
@@ -85,8 +85,8 @@ def _described(shape: str, config: str, number: int, timings: Floats, level: flo
     present = np.flatnonzero(~np.isnan(timings))
     logs, gaps = timings[present], int(present[-1]) + 1 - len(present)
     estimate = cosine_mean(logs)
-    mean, median = float(estimate.mean), float(np.median(logs))
-    half = float(half_width(estimate, level=level))
+    mean, median = float(estimate.difference), float(np.median(logs))
+    half, freedom = float(estimate.half_width(level)), int(estimate.freedom)
     return Series(
         shape=shape,
         config=config,
@@ -97,10 +97,10 @@ def _described(shape: str, config: str, number: int, timings: Floats, level: flo
         high=math.exp(mean + half),
         median=math.exp(median),
         half_width=half,
-        freedom=estimate.freedom,
+        freedom=freedom,
         slowest=math.expm1(logs.max() - median),
         slowest_at=int(logs.argmax()) + 1,
-        caveats=tuple(_about_series(logs, gaps, estimate.freedom)),
+        caveats=tuple(_about_series(logs, gaps, freedom)),
     )
 
 

@@ -25,9 +25,13 @@ _HARDLY_ANY = 2
 class StandardError:
     """A difference with its standard error; from it follow a t interval and the closed-form tests."""
 
-    difference: Floats  # the first side minus the second, log scale, shape (shapes,)
+    difference: Floats  # the first side minus the second, or the mean of a series; log scale, shape (shapes,)
     error: Floats
     freedom: Floats  # degrees of freedom of the error; infinite for a normal distribution
+
+    def half_width(self, level: float) -> Floats:
+        """Return half of Student's t interval."""
+        return quantile(self.freedom, level) * self.error
 
 
 def standard_error(samples: TwoSample) -> StandardError:
@@ -108,8 +112,7 @@ def welch(samples: TwoSample, *, level: float) -> Interval:
 
 def t_interval(estimate: StandardError, *, level: float) -> Interval:
     """Return the difference plus and minus a quantile of Student's t times the standard error."""
-    half = quantile(estimate.freedom, level) * estimate.error
-    difference = estimate.difference
+    half, difference = estimate.half_width(level), estimate.difference
     return Interval(difference=difference, low=difference - half, high=difference + half)
 
 

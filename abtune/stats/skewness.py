@@ -186,7 +186,8 @@ def _unlike(group: Group, rng: np.random.Generator, *, paired: bool) -> Floats:
         return np.array([np.nansum(skewness(rows) ** 2) for rows in (rest, *flipped)])
     small, large = map(centred, group.by_size)
     rest = np.concatenate([small, large], axis=1)
-    moved = (rng.permuted(np.sort(rest, axis=1), axis=1) for _ in range(_EXCHANGES))
+    ordered = np.sort(rest, axis=1)
+    moved = (rng.permuted(ordered, axis=1) for _ in range(_EXCHANGES))
     sides = (np.split(rows, [small.shape[1]], axis=1) for rows in (rest, *moved))
     least = 1e-6 * rest.var(axis=1)  # of equal values, an exchange may leave a side without any variance
     spreads = ([np.log(np.maximum(side.var(axis=1), least)) for side in both] for both in sides)

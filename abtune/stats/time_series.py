@@ -6,26 +6,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import fft
 
-from abtune.stats.estimates import quantile
+from abtune.stats.estimates import StandardError
 from abtune.stats.two_sample import Floats, sizes
 from abtune.stats.variance import mean_of_known, moments, residuals
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanEstimate:
-    """Means of many series with their standard errors, in the unit of the values."""
-
-    mean: Floats
-    error: Floats
-    freedom: int
-
-
-def cosine_mean(series: Floats) -> MeanEstimate:
+def cosine_mean(series: Floats) -> StandardError:
     """Return the mean with a standard error that allows for dependence: equally weighted cosines (EWC).
 
     The long-run variance is the mean square of the first B cosine transforms. The mean over its error has
@@ -37,12 +27,7 @@ def cosine_mean(series: Floats) -> MeanEstimate:
     # The first coefficient is that of the mean, which the residuals lack.
     cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
     error = np.sqrt((cosines**2).mean(axis=-1) / n)
-    return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
-
-
-def half_width(estimate: MeanEstimate, *, level: float) -> Floats:
-    """Return half of Student's t interval of a mean."""
-    return quantile(np.array(float(estimate.freedom)), level) * estimate.error
+    return StandardError(difference=series.mean(axis=-1), error=error, freedom=np.array(float(freedom)))
 
 
 def independent_worth(series: Floats) -> float:

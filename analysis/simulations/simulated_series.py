@@ -10,7 +10,7 @@ from series_kinds import SERIES
 from simulated_reports import table
 
 from abtune.sections.raw_timings import WORTH_TOO_LITTLE
-from abtune.stats.time_series import cosine_mean, half_width, independent_worth
+from abtune.stats.time_series import cosine_mean, independent_worth
 
 LEVEL = 0.95
 COVERED, WARNED = (10, 50, 200), (20, 50, 200)
@@ -25,9 +25,9 @@ def covered(series: Array) -> str:
     """Return the share of intervals that hold the true mean, zero: of independent values, then by cosines."""
     plain = stats.ttest_1samp(series, 0, axis=-1).pvalue > 1 - LEVEL
     estimate = cosine_mean(series)
-    half = half_width(estimate, level=LEVEL)
+    half = estimate.half_width(LEVEL)
     own = stats.t(series.shape[-1] - 1).ppf(0.5 + LEVEL / 2) * stats.sem(series, axis=-1)
-    held = np.abs(estimate.mean) <= half
+    held = np.abs(estimate.difference) <= half
     return f"{100 * plain.mean():.1f}, {100 * held.mean():.1f} ({(half / own).mean():.1f})"
 
 

@@ -17,7 +17,7 @@ import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.report.page import Bullets
 from abtune.sections.raw_timings import Series, Timings, describe_timings, section_of_timings
-from abtune.stats.time_series import cosine_mean, half_width
+from abtune.stats.time_series import cosine_mean
 
 
 def of(dataset: xr.Dataset, *, level: float = 0.95) -> Timings:
@@ -71,7 +71,7 @@ def test_the_published_dump() -> None:
     assert [row.n for row in timings.series] == [50] * 8
     assert [row.round for row in timings.series] == [0, 1, *[0] * 6]
     for row, seconds in zip(timings.series, dumped_series(), strict=True):
-        assert row.half_width == pytest.approx(half_width(cosine_mean(np.log(seconds)), level=0.95))
+        assert row.half_width == pytest.approx(cosine_mean(np.log(seconds)).half_width(0.95))
         assert row.median == pytest.approx(np.median(seconds), rel=1e-5)
         assert row.mean == pytest.approx(stats.gmean(seconds))
         assert math.log(row.high / row.low) == pytest.approx(2 * row.half_width)
