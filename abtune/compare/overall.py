@@ -27,8 +27,8 @@ from abtune.stats.variance import (
     both_variances,
     clustered_variance,
     half_width,
+    quantile,
     shared_covariance,
-    t_quantile,
     welch_freedom,
 )
 from abtune.text import count, percent
@@ -137,7 +137,7 @@ def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) ->
     freedom = shapes - 1.0
     if common.variance > 0:
         freedom = float(welch_freedom(own, common.variance, shapes, common.freedom + 1))
-    return t_quantile(freedom, level) * math.sqrt(own + common.variance)
+    return float(quantile(freedom, level)) * math.sqrt(own + common.variance)
 
 
 def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:

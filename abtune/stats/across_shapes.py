@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.two_sample import Floats, TwoSample
-from abtune.stats.variance import t_quantile
+from abtune.stats.variance import quantile
 
 
 def at_least(p: Floats, *, correlation: Floats | float, alpha: float) -> int:
@@ -147,7 +147,7 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     if np.ptp(values) <= _TIE:
         return Estimate(value=mean)
     error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
-    half = t_quantile(freedom, level) * error
+    half = float(quantile(freedom, level)) * error
     p = 2 * float(special.stdtr(freedom, -abs(mean) / error))
     return Estimate(value=mean, low=mean - half, high=mean + half, p=p)
 

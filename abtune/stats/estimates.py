@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored_moments, welch_freedom
+from abtune.stats.variance import floored_moments, quantile, welch_freedom
 
 # With fewer seeds on either side nothing is resampled: the bounds would lie beyond the most extreme resample.
 FEWEST_FOR_BOOTSTRAP = 5
@@ -40,11 +40,6 @@ def standard_error(samples: TwoSample) -> StandardError:
     freedom = welch_freedom(one.of_mean, two.of_mean, one.n, two.n)
     error = np.sqrt(one.of_mean + two.of_mean)
     return StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
-
-
-def quantile(freedom: Floats, level: float) -> Floats:
-    """Return the upper two-sided quantile of Student's t."""
-    return special.stdtrit(freedom, 0.5 + level / 2)
 
 
 def conservative_welch(samples: TwoSample) -> StandardError:

@@ -248,12 +248,12 @@ def variance_of_both(first: ClusteredVariance, second: ClusteredVariance) -> Clu
 def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
     """Return half of Welch's t interval of a difference or sum of two sides."""
     both = variance_of_both(*sides)
-    return t_quantile(both.freedom, level) * math.sqrt(both.variance)
+    return float(quantile(both.freedom, level)) * math.sqrt(both.variance)
 
 
-def t_quantile(freedom: float, level: float) -> float:
-    """Return the upper two-sided quantile of Student's t, for at least one degree of freedom."""
-    return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
+def quantile(freedom: npt.ArrayLike, level: float) -> Floats:
+    """Return the upper two-sided quantile of Student's t."""
+    return special.stdtrit(freedom, 0.5 + level / 2)
 
 
 def best_of(values: Floats, k: int) -> Floats:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft, special
 
-from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, quantile, standard_error, welch
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, standard_error, welch
 from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
-from abtune.stats.variance import floored, moments, residuals
+from abtune.stats.variance import floored, moments, quantile, residuals
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10

@@ -5,7 +5,7 @@ import pytest
 from noise_kinds import ALIKE, Array, lognormal, skewed
 from scipy import stats
 
-from abtune.stats.estimates import conservative_welch, quantile, standard_error
+from abtune.stats.estimates import conservative_welch, standard_error
 from abtune.stats.intervals.bootstrap_t import (
     RESAMPLES,
     critical_value,
@@ -14,6 +14,7 @@ from abtune.stats.intervals.bootstrap_t import (
     simultaneous,
 )
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import quantile
 
 SHAPES = 29
 
