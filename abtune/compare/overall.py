@@ -59,7 +59,7 @@ def overall(
 
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
-        of_seeds = _half_over_seeds(samples, used & chosen, level)
+        of_seeds = half_over_seeds(samples, used & chosen, level)
         # A few shapes may agree by chance, so the error from the seeds is the least.
         half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
         kinds = {kind for kind, used in zip(workloads.values(), chosen, strict=True) if used}
@@ -67,7 +67,7 @@ def overall(
         return _aggregate(estimate.difference[chosen], half, words)
 
     summary = Overall(
-        these_shapes=_aggregate(estimate.difference[used], _half_over_seeds(samples, used, level), these),
+        these_shapes=_aggregate(estimate.difference[used], half_over_seeds(samples, used, level), these),
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
@@ -119,8 +119,8 @@ def _about_rare_shapes(fewest: int) -> Iterator[str]:
         )
 
 
-def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
-    """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
+def half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
+    """Return half of Welch's t interval on seed blocks: the mean of a seed over shapes is one observation."""
     weight = _even(used)
     # Rounding errors of shapes may all have one sign.
     return half_width(both_variances(samples, weight), level) + float(weight @ samples.rounding)

@@ -124,7 +124,7 @@ def test_one_shape_says_nothing_of_others(boosts: float | list[float]) -> None:
 @pytest.mark.parametrize("lost", [0.0, 0.15])
 def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation: float, lost: float) -> None:
     """Nominal 95 % holds whether or not the runs of a seed share their luck, with and without gaps."""
-    from abtune.compare.overall import _half_over_seeds
+    from abtune.compare.overall import half_over_seeds
     from abtune.stats.two_sample import TwoSample
 
     rng = np.random.default_rng(int(10 * correlation + 100 * lost))
@@ -138,7 +138,7 @@ def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation:
             sides.append(value)
         boost = np.nanmean(sides[0], axis=1) - np.nanmean(sides[1], axis=1)
         samples = TwoSample.without_floor(*sides)
-        covered += abs(boost.mean()) <= _half_over_seeds(samples, np.ones(6, dtype=bool), 0.95)
+        covered += abs(boost.mean()) <= half_over_seeds(samples, np.ones(6, dtype=bool), 0.95)
     assert covered / repetitions == pytest.approx(0.95, abs=0.02)
 
 

@@ -16,6 +16,7 @@ import xarray as xr
 
 from abtune.compare.caveats import of_neighbours
 from abtune.compare.claims import FEWEST_PAIRS
+from abtune.compare.overall import half_over_seeds
 from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
@@ -24,20 +25,14 @@ from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
-from abtune.sections.change.change_statistics import (
-    log_change,
-    mean_boost,
-    mean_change,
-    resampled,
-    with_each_sign,
-)
+from abtune.sections.change.change_statistics import log_change, mean_change, resampled, with_each_sign
 from abtune.sections.change.same_winners import common_runs, timed
-from abtune.stats.estimates import from_log, t_interval
+from abtune.stats.estimates import from_log, standard_error, t_interval
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import both_variances, variance_of_both
+from abtune.stats.variance import both_variances, half_width, variance_of_both
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -128,6 +123,7 @@ def compare_datasets(
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
     tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
+    half = half_width(variances, level) + float(weight @ rounding)
     if is_skewed := skewness_gap(samples) != 0:
         tests = replace(tests, pool=resampled(boosts, samples, settings))
     changes = [samples.first, samples.second] if same_winners else None
@@ -138,10 +134,13 @@ def compare_datasets(
         level=level,
         tolerance=tolerance,
         shapes=tuple(_shape_changes(tests, sides, common, settings)),
-        overall=mean_change(log.difference, variances, usable, level, float(weight @ tests.rounding)),
+        overall=mean_change(log.difference, half, usable),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
-        boosts=tuple(mean_boost(pair, usable, level) for pair in pairs),
+        boosts=tuple(
+            mean_change(standard_error(pair).difference, half_over_seeds(pair, usable, level), usable)
+            for pair in pairs
+        ),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),

@@ -9,17 +9,11 @@ import numpy as np
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, change_of, two_sample
 from abtune.sections.change.change_results import MeanChange
-from abtune.stats.estimates import (
-    StandardError,
-    conservative_freedom,
-    conservative_welch,
-    from_log,
-    standard_error,
-)
+from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch, from_log
 from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
 from abtune.stats.testing.significance import split_share
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import ClusteredVariance, both_variances, half_width, mean_of_known
+from abtune.stats.variance import mean_of_known
 
 
 def log_change(boosts: Sequence[TwoSample], samples: TwoSample) -> tuple[StandardError, Floats]:
@@ -89,17 +83,8 @@ def _between_boosts(before: TwoSample, after: TwoSample) -> StandardError:
     )
 
 
-def mean_change(
-    log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float, rounding: float
-) -> MeanChange:
-    """Return a mean with Welch's t interval on seed blocks: shapes of a seed may share errors."""
-    mean, half = float(log[usable].mean()), half_width(variances, level) + rounding
+def mean_change(log: Floats, half: float, usable: Booleans) -> MeanChange:
+    """Return the mean over the usable shapes, with half the width of its interval."""
+    mean = float(log[usable].mean())
     low, change, high = map(from_log, (mean - half, mean, mean + half))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
-
-
-def mean_boost(pair: TwoSample, usable: Booleans, level: float) -> MeanChange:
-    """Return the mean boost of a dataset over the usable shapes."""
-    weight = usable / np.count_nonzero(usable)
-    rounding = float(weight @ pair.rounding)
-    return mean_change(standard_error(pair).difference, both_variances(pair, weight), usable, level, rounding)

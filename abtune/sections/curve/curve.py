@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from abtune.compare.overall import half_over_seeds
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus, TrialStatus
@@ -37,7 +38,6 @@ from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
-from abtune.stats.variance import both_variances, half_width
 from abtune.text import count, microseconds, percent_cell
 
 OPTIMISTIC = (
@@ -153,10 +153,10 @@ def _overall(sides: Sequence[Floats], trials: int, used: Booleans, settings: Set
     counts = _counts(sides)
     complete = bool((counts.min(axis=0) >= 2)[used].all())
     chosen = [side[used] if complete else side[:0] for side in sides]
-    weight = np.full(len(chosen[0]), 1 / max(len(chosen[0]), 1))
     latency = [_latency(side) for side in chosen]
     boost = float(np.log(latency[0] / latency[1]))
-    half = half_width(both_variances(_samples(chosen, settings), weight), settings.level)
+    samples = _samples(chosen, settings)
+    half = half_over_seeds(samples, np.ones(len(samples), dtype=bool), settings.level)
     return _point(trials, np.array([boost, boost - half, boost + half]), latency, counts.min(axis=1))
 
 
