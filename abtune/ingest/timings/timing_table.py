@@ -237,9 +237,12 @@ def _check_repeats(table: Table) -> None:
             continue
         if (len(timed) > 1 or _MACHINE.fullmatch(name)) and not all(map(_COUNTED.fullmatch, words)):
             own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
-            join = f"join columns: --columns {shlex.quote('shape=' + '+'.join([*own, name]))}"
+            joined = shlex.quote("shape=" + "+".join([*own, name]))
+            ways = f"keep one of them, or join columns: --columns {joined}"
+            if "round" not in table.columns:
+                ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
             both = " and ".join(shortened(repr(word)) for word in words[:2])
-            raise DatasetError(f"column {name} says {both} of one run; {_KEEP_ONE_KIND}, or {join}")
+            raise DatasetError(f"column {name} says {both} of one run; {ways}")
 
 
 def _read_rows(
