@@ -239,7 +239,7 @@ def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Setti
     parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
     kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
     if kept:
-        least = f"at least {kept} {'loses' if kept == 1 else 'lose'}"
+        least = f"at least {kept:,} {'loses' if kept == 1 else 'lose'}"
         some = f"{_every(kept)} lose" if kept == len(rows) else least
         parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
     parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower", len(rows)))
@@ -254,11 +254,11 @@ def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
         return f"none is shown {word}"
     verb = "is" if number == 1 else "are"
     if bound <= verdicts:
-        return f"{_every(number) if number == shapes else number} {verb} shown {word}"
+        return f"{_every(number) if number == shapes else format(number, ',')} {verb} shown {word}"
     if number == shapes:  # and so each is known by name
         return f"{_every(number)} {verb} {word} ({verdicts or 'none'} by their own verdicts)"
-    return f"at least {number} {verb} {word} ({verdicts or 'none'} known by name)"
+    return f"at least {number:,} {verb} {word} ({verdicts or 'none'} known by name)"
 
 
 def _every(shapes: int) -> str:
-    return "both" if shapes == 2 else f"all {shapes}"
+    return "both" if shapes == 2 else f"all {shapes:,}"

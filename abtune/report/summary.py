@@ -132,7 +132,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
     if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
         present = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
-        yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in present))
+        yield Tally(cells=tuple(Cell(text=f"{counts[one]:,} {one.words}", tone=one.value) for one in present))
     if overall_lines(analysis.overall):
         yield _overall(analysis, view)
         if left_out := analysis.overall.unmatched:
@@ -191,7 +191,7 @@ def _claims(analysis: Analysis) -> Grid:
     columns = (
         column(
             kind or "all",
-            [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
+            [f"{claim.at_least:,} of {claim.of:,}" for claim in analysis.claims if claim.workload == kind],
             gives_way=number,
         )
         for number, kind in enumerate(kinds)

@@ -101,7 +101,7 @@ def extremes(boosts: Sequence[float], most: int = MOST) -> list[int]:
 
 def drawn_of(shown: int, shapes: int) -> str:
     """Return words about the shapes that a figure has, for its label; empty if it leaves out none."""
-    return f"{shown} of {shapes} shapes: the largest and the least boosts" if shown < shapes else ""
+    return f"{shown} of {shapes:,} shapes: the largest and the least boosts" if shown < shapes else ""
 
 
 def shape_title(name: str) -> str:
