@@ -112,7 +112,7 @@ Examples:
 @click.option(
     "--replications",
     type=click.IntRange(100, 100_000),
-    help="Simulated sweeps for each boost. [default: 500; 200 where a method takes long]",
+    help="Simulated sweeps for each boost. [default: 500; 200 with max-t, which is slow]",
 )
 @ci_option("Confidence of the analysis.")
 @percent_option("--margin", "2", "The smallest boost that matters.")

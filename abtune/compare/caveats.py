@@ -12,7 +12,7 @@ from abtune.compare.claims import DEPENDENT, FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
-from abtune.compare.statistics import needs_resamples, resolution
+from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches, of_throughputs
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
@@ -263,7 +263,7 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
         runs = f"{runs.replace(' are ', ' look ')} {PERHAPS_CHANCE}"
         pairs = f"The differences of the pairs look skewed. {PERHAPS_CHANCE}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
-    asked = must if needs_resamples(settings) else ""
+    asked = "" if settings.difference_test.resamples else must
     yield f"{pairs if settings.paired else runs} {asked}{errs}"
 
 

@@ -16,7 +16,7 @@ from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneo
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.significance import OneSided, resampled, welch_tests
+from abtune.stats.testing.significance import OneSided, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
 
@@ -47,7 +47,7 @@ def compute(
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
-    directions = misled(samples) if needs_resamples(settings) else (False, False)
+    directions = (True, True) if settings.difference_test.resamples else misled(samples)
     resampled = samples if bounds or any(directions) else samples.rows(slice(0))
     tails = resample_tails(resampled, level=1 - settings.alpha, rng=rng, known=known)
     one_sided = replace(welch_tests(samples), pool=tails.pool, rounding=samples.rounding)
@@ -148,21 +148,14 @@ class Tests:
         return max(int(np.count_nonzero(~np.isnan(self.p))), 1)
 
 
-def needs_resamples(settings: Settings) -> bool:
-    """Return whether claims of a shape have to pass a bootstrap-t test, too, where one side is more skewed.
-
-    Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
-    A difference in the other direction needs no such test: skewness hides it.
-    """
-    return settings.estimand is Estimand.GEOMETRIC_MEAN
-
-
 def _with_resamples(
     tests: Tests, one_sided: OneSided, directions: tuple[bool, bool], settings: Settings
 ) -> Tests:
     """Return the tests with p-values of bootstrap-t, which has to confirm equivalences and some differences.
 
-    ``directions`` says whether skewness makes *faster*, and *slower*, look too certain.
+    Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
+    ``directions`` says whether skewness makes *faster*, and *slower*, look too certain. A difference in the
+    other direction needs no such test: skewness hides it.
     """
     faster, slower = directions
     difference = one_sided.estimate.difference
@@ -170,14 +163,14 @@ def _with_resamples(
     p = one_sided.difference_p(above=faster, below=slower)
     # A shape that was dropped makes no claim any more, but still counts in the correction.
     p[list(settings.dropped)] = 1.0
+    adjusted = settings.procedure.adjust(p)
     p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))
-    return replace(
-        tests,
-        p_resampled=np.where(confirms, p, np.nan),
-        p_resampled_adjusted=np.where(confirms, settings.procedure.adjust(p), np.nan),
-        p_equivalence=p_equivalence,
-        p_equivalence_adjusted=settings.procedure.adjust(p_equivalence),
-    )
+    equivalence = {"p_equivalence": p_equivalence}
+    equivalence["p_equivalence_adjusted"] = settings.procedure.adjust(p_equivalence)
+    if settings.difference_test.resamples:
+        return replace(tests, p=p, p_adjusted=adjusted, **equivalence)
+    p, adjusted = (np.where(confirms, values, np.nan) for values in (p, adjusted))
+    return replace(tests, p_resampled=p, p_resampled_adjusted=adjusted, **equivalence)
 
 
 def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
@@ -198,8 +191,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(welch.estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
-    one_sided = resampled(samples, rng=rng) if test.resamples else welch
-    p_equivalence = of_all(one_sided.equivalence_p(margin=margin))
+    p_equivalence = of_all(welch.equivalence_p(margin=margin))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

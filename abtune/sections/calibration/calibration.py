@@ -84,7 +84,7 @@ def calibrate(
     boosts : sequence of float
         True boosts at which power is measured, fractions.
     replications : int, optional
-        Simulated sweeps for each boost, at least 10; by default 500, or 200 where a method takes long.
+        Simulated sweeps for each boost, at least 10; by default 500, or 200 with max-T, which is slow.
     **choices : object
         Configurations, level, margin, seed and methods, as :func:`abtune.analyze` takes them.
 
@@ -121,8 +121,8 @@ def calibrate(
         check_whole("replications", replications, 10)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
-    slow = settings.difference_test.resamples or settings.procedure.joint is not None
-    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 500))
+    many = 500 if settings.procedure.joint is None else 200
+    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or many)
 
 
 def _calibrate(

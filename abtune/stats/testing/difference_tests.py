@@ -29,10 +29,10 @@ class DifferenceTest:
     estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
     correction: str = "holm"  # for the many shapes, if none is asked for
-    resamples: bool = False  # whether it compares t with resamples of all shapes
+    resamples: bool = False  # whether t is compared with resamples of all shapes, too
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
-        """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
+        """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits."""
         return load(self.function)(samples, rng=rng)
 
 
@@ -64,7 +64,7 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
                 estimand=estimand,
                 words=f"Welch's t-test of the {estimand.words} with jackknife variances, whose t is also "
                 "compared with resamples of all shapes",
-                function=f"{_TESTS}.significance:resampled_test",
+                function=f"{_TESTS}.significance:welch_test",
                 resamples=True,
             )
             for estimand in BEST_OF
