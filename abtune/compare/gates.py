@@ -3,8 +3,8 @@
 The probability of any false difference in an analysis is at most alpha. The same holds for a false
 equivalence, and together they are at most twice that (docs/statistics.md). A difference must therefore pass
 two tests, each corrected over the shapes. The permutation test is exact if both configurations have the same
-noise; Welch's t-test is good if they do not. If the spreads differ by a factor of 4-20, the permutation test
-alone is too liberal. Then 15-21 % of reports of 29 shapes have a false difference at 10 + 10 seeds. At
+noise; the moderated t-test is good if they do not. If the spreads differ by a factor of 4-20, the permutation
+test alone is too liberal. Then 15-21 % of reports of 29 shapes have a false difference at 10 + 10 seeds. At
 5 + 10 it is 40-81 % (analysis/simulations/permutation_alone.py). The interval must agree as well.
 """
 
@@ -84,7 +84,7 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
     if not confirming or not row.p_adjusted <= settings.alpha < row.p_welch_adjusted:
         return ""
     return (
-        f"The {settings.difference_test.name} test finds a difference, but {confirming} does not "
+        f"The {settings.difference_test.name} test finds a difference, but the {confirming} does not "
         f"({_short_of(row.p_welch_adjusted, 'adjusted p', settings)}). Both are required, because the "
         "variances may differ."
     )
@@ -170,7 +170,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
     if confirming := settings.difference_test.confirmed_by:
         alone = unconfirmed(row, settings)
-        yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, alone)
+        yield _test_gate(Rule.DIFFERENCE, f"the {confirming}", row.p_welch_adjusted, settings.alpha, alone)
     if (p := row.p_resampled_adjusted) is not None and not math.isnan(p):
         what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
         missed = f"bootstrap-t: {_short_of(p, 'adjusted p', settings)}"

@@ -134,8 +134,8 @@ class Comparison(Evidence):
     p, p_adjusted : float
         Two-sided test of no difference, and the same corrected over the shapes.
     p_welch, p_welch_adjusted : float
-        Welch's t-test, which has to confirm a permutation test, likewise. Of pairs the paired t-test, which
-        confirms nothing.
+        Welch's t-test with moderated variances, which has to confirm a permutation test, likewise. Of pairs
+        the paired t-test, which confirms nothing.
     p_resampled, p_resampled_adjusted : float or None
         The bootstrap-t test, pooled over shapes, likewise. It has to confirm a difference in favour of the
         more skewed side, and is NaN in the other direction; None if no side is more skewed.

@@ -16,7 +16,7 @@ from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneo
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.significance import OneSided, welch_tests
+from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
 
@@ -134,7 +134,7 @@ class Tests:
 
     p: Floats  # the test of a difference
     p_adjusted: Floats
-    p_welch: Floats  # the closed-form one, which confirms a permutation test
+    p_welch: Floats  # the closed-form one; with moderated variances where it confirms a permutation test
     p_welch_adjusted: Floats
     # bootstrap-t pooled over shapes, NaN where it confirms nothing; None unless one side is more skewed
     p_resampled: Floats | None = None
@@ -184,7 +184,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
     welch = welch_tests(samples)
-    p_welch = of_all(welch.difference_p())
+    p_welch = of_all((moderated_tests(samples) if test.confirmed_by else welch).difference_p())
     p_welch_adjusted = correction.adjust(p_welch)
     if correction.joint is not None:
         # Without noise, p is the share of one split. A joint correction counts it once for all shapes.

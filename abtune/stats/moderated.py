@@ -12,12 +12,13 @@ from scipy import special
 from abtune.stats.two_sample import Floats
 
 
-def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> tuple[float, float]:
+def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, limit: float = 0.0) -> tuple[float, float]:
     """Return the common level s0^2 of the variances of many shapes, and how well shapes agree on it, d0.
 
     Variances are taken for s0^2 d0 over a chi-square variable with d0 degrees of freedom, by the moments of
     log s^2. If one common variance explains their spread, it is their weighted mean, as in limma since 2017,
-    and d0 is infinite. With fewer than three positive variances, s0^2 is NaN and d0 zero.
+    and d0 is infinite. With fewer than three positive variances, s0^2 is NaN and d0 zero. With a confidence
+    ``limit``, d0 is a lower limit: few shapes may agree by chance.
     """
     own = np.asarray(freedom, dtype=np.float64)
     usable = (variance > 0) & (own > 0)
@@ -28,6 +29,8 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike) -> tuple[float, float]:
     # spread of the true variances.
     logs = np.log(variance[usable]) - special.digamma(half) + np.log(half)
     spread = float(logs.var(ddof=1))
+    if limit:
+        spread *= (len(logs) - 1) / float(special.chdtri(len(logs) - 1, limit))
     excess = spread - float(special.polygamma(1, half).mean())
     if excess <= 0:  # the error of the variances explains all of their spread
         return float(np.average(variance[usable], weights=half)), np.inf

@@ -99,10 +99,14 @@ def outcomes(logs: Array, looks: Sequence[Look], cut: float, *, paired: bool = F
     p, p_welch, boost, seeds = (np.ones(size) for _ in range(4))
     for look in looks:
         first, second = now = logs[:, open_shapes, : look.seeds]
-        samples = _samples(now, paired=paired)
-        values = pair_p_values(samples) if paired else difference_p_values(samples, rng)
-        p[open_shapes], p_welch[open_shapes] = values
         seeds[open_shapes], boost[open_shapes] = look.seeds, first.mean(axis=1) - second.mean(axis=1)
+        if paired:
+            p[open_shapes], p_welch[open_shapes] = pair_p_values(of_pairs(now))
+        else:  # the variances of closed shapes count, too
+            known = np.where(np.arange(logs.shape[3]) < seeds[..., np.newaxis], logs, np.nan)
+            samples, rows = TwoSample.without_floor(*known.reshape(2, -1, logs.shape[3])), open_shapes.ravel()
+            values = difference_p_values(samples, rng, asked=rows)
+            p[open_shapes], p_welch[open_shapes] = (value[rows] for value in values)
         required = p if paired else np.maximum(p, p_welch)
         adjusted = np.array([holm(row) for row in np.where(dropped, 1.0, required)])
         claimed |= open_shapes & (adjusted <= look.alpha)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import Array, Noise, lognormal
-from simulated_reports import ALPHA, SHAPES, table
+from simulated_reports import ALPHA, SHAPES, confirming_p, table
 
 from abtune import analyze, make_dataset
 from abtune.compare.overall import overall
@@ -101,8 +101,8 @@ def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[
 def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.0) -> Booleans:
     """Return which shapes both tests of a difference call, shape (reports, shapes).
 
-    Permutation tests take long, and are only made where Welch's test leaves a chance. Where its p is as small
-    as ``certain``, it replaces theirs.
+    Permutation tests take long, and are only made where the other test leaves a chance. Where its p is as
+    small as ``certain``, it replaces theirs.
     """
     p, welch = difference_p_values(samples, rng, certain)
     different: Booleans = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
@@ -127,14 +127,14 @@ def _allowed(
 
 
 def difference_p_values(
-    samples: TwoSample, rng: np.random.Generator, certain: float = 0.0
+    samples: TwoSample, rng: np.random.Generator, certain: float = 0.0, asked: Booleans | None = None
 ) -> tuple[Array, Array]:
     """Return the p-values of both tests of a difference; those that do not matter are 1."""
-    welch = welch_tests(samples).difference_p()
-    p = np.where(welch <= certain, welch, 1.0)
-    near = (welch > certain) & (welch < 0.02)
+    confirming = confirming_p(samples)
+    p = np.where(confirming <= certain, confirming, 1.0)
+    near = (confirming > certain) & (confirming < 0.02) & (True if asked is None else asked)
     p[near] = permutation_test(samples.rows(near), rng=rng)
-    return p, welch
+    return p, confirming
 
 
 def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> Booleans:

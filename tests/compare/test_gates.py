@@ -117,7 +117,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"p_welch_adjusted": 0.3},
             {},
             Verdict.INCONCLUSIVE,
-            "The permutation test finds a difference, but Welch's t-test does not (adjusted p "
+            "The permutation test finds a difference, but the moderated t-test does not (adjusted p "
             "0.30). Both are required, because the variances may differ. 10 + 10 seeds find a boost of 4% "
             "or more (80% power).",
         ),
@@ -270,7 +270,7 @@ def test_a_difference_that_one_test_finds_alone_is_a_footnote_too() -> None:
     row = evidence(boost_low=-0.01, p_adjusted=0.04, p_welch_adjusted=0.06)
     assert judge(row, SETTINGS).reason.startswith("Too noisy to tell.")
     assert unconfirmed(row, SETTINGS).startswith(
-        "The permutation test finds a difference, but Welch's t-test does not"
+        "The permutation test finds a difference, but the moderated t-test does not"
     )
     assert not unconfirmed(row, Settings(baseline="a", candidate="b", paired=True))
 
@@ -308,7 +308,7 @@ def test_failures_of_one_side_make_few_false_differences(share: float, n: int, n
     false = sum(any(row.verdict in different for row in report) for report in rows)
     without = sum(any(max(row.p_adjusted, row.p_welch_adjusted) <= 0.05 for row in report) for report in rows)
     assert false <= 3
-    assert without >= 14
+    assert without >= 10
     must = "A verdict of improved or equivalent must also pass a bootstrap-t test."
     assert all(must in " ".join(report.caveats) for report in reports)
 
@@ -328,9 +328,9 @@ def test_failures_of_one_side_make_few_false_differences_of_three_shapes() -> No
 
 
 def test_skewed_noise_of_another_size_makes_few_false_differences() -> None:
-    """Both sides are exponential, one with four times the noise: without the test some 40 % are false."""
+    """Both sides are exponential, one with four times the noise: without the test some 15 % are false."""
     wrong, without = 0, 0
-    for seed in range(20):
+    for seed in range(40):
         log = np.random.default_rng(seed).exponential(1.0, (29, 2, 10)) - 1
         log *= np.array([0.08, 0.02])[:, np.newaxis]
         labels = [f"s{number}" for number in range(29)]
@@ -395,7 +395,7 @@ def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
     """Two digits of 0.0503 are those of the level 0.050, so gate and reason say that it is above."""
     (row,) = abtune.analyze(make_sweep([0.03], n=6, noise=0.03, seed=336)).comparisons
     assert row.p_welch_adjusted == pytest.approx(0.0503, abs=5e-5)
-    (gate,) = [gate for gate in row.gates if gate.asks.startswith("Welch's t-test")]
+    (gate,) = [gate for gate in row.gates if gate.asks.startswith("the moderated t-test")]
     assert (gate.passed, gate.found) == (False, "just above 0.050")
     assert "does not (adjusted p just above 0.050)" in row.reason
 

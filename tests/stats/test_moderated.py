@@ -52,6 +52,16 @@ def test_the_common_variance_is_unbiased(shapes: int) -> None:
     assert np.mean(variances) == pytest.approx(1.0, abs=0.03)
 
 
+def test_the_limit_of_agreement_is_below_the_truth() -> None:
+    """Whether few shapes agree by chance or many do, about nine of ten limits are below the true d0."""
+    rng, d0 = np.random.default_rng(3), 10
+    for shapes in (3, 29):
+        truth = d0 / rng.chisquare(d0, (1000, shapes))
+        samples = truth * rng.chisquare(7, (1000, shapes)) / 7
+        limits = [fit_prior(row, np.full(shapes, 7), limit=0.9)[1] for row in samples]
+        assert np.mean(np.array(limits) <= d0) == pytest.approx(0.9, abs=0.04)
+
+
 def test_moderation_pools_what_agrees_and_leaves_what_does_not() -> None:
     """Variances of one common level become nearly equal; variances of many levels hardly change."""
     rng = np.random.default_rng(1)

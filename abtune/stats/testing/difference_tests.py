@@ -43,10 +43,10 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
     for test in (
         DifferenceTest(
             name="permutation",
-            words="permutation test of mean log latency, confirmed by Welch's t-test",
+            words="permutation test of mean log latency, confirmed by a moderated Welch t-test",
             function=f"{_TESTS}.significance:permutation_test",
             counts_splits=True,
-            confirmed_by="Welch's t-test",
+            confirmed_by="moderated t-test",
         ),
         DifferenceTest(
             name="sign-flip",

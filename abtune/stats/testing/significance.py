@@ -1,6 +1,7 @@
 """Tests of two samples for many shapes: difference, equivalence, and one-sided claims.
 
 The permutation test presumes equal variances, and Welch's a bell curve. A claim of a difference asks both.
+There Welch's takes what all shapes show of their variances.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from abtune.stats.estimates import StandardError, conservative_welch
+from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
+from abtune.stats.moderated import fit_prior, moderate
 from abtune.stats.splits import (
     MOST_PAIRS,
     centred,
@@ -23,6 +25,11 @@ from abtune.stats.splits import (
     sampled_flips,
 )
 from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.variance import floored_moments
+
+# How sure it is that shapes agree on their variance as well as their number of degrees of freedom says.
+# Simulation chose it (analysis/simulations/moderated_variances.py).
+_SURE = 0.9
 
 
 def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
@@ -140,6 +147,28 @@ class OneSided:
 def welch_tests(samples: TwoSample) -> OneSided:
     """Return Welch's tests with conservative degrees of freedom."""
     return OneSided(estimate=conservative_welch(samples), one_split=split_share(samples))
+
+
+def moderated_tests(samples: TwoSample) -> OneSided:
+    """Return Welch's tests that also take their variances and degrees of freedom from the other shapes.
+
+    A variance is at least its posterior, which draws it towards those of all shapes (Smyth 2004, DOI
+    10.2202/1544-6115.1027). It gains degrees of freedom by as much as the shapes agree, by a lower limit. A
+    variance of zero stays, and so do all with fewer than three above zero.
+    """
+    variances, freedoms = [], []
+    one, two = floored_moments(samples)
+    for side in (one, two):
+        own, seeds, variance = side.n - 1, np.maximum(side.n, 1), side.variance
+        raised = np.where(variance > 0, np.fmax(variance, moderate(variance, own)), variance)
+        variances.append(raised / seeds)
+        # All shapes together have no more.
+        agreement = min(fit_prior(variance, own, limit=_SURE)[1], float((seeds - 1).sum()))
+        freedoms.append(np.maximum(own, 1.0) + agreement)
+    freedom = conservative_freedom((variances[0], variances[1]), (freedoms[0], freedoms[1]), one.n - two.n)
+    error = np.sqrt(variances[0] + variances[1])
+    estimate = StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
+    return OneSided(estimate=estimate, one_split=split_share(samples))
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:

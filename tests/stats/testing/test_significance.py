@@ -1,6 +1,7 @@
 """Tests of a difference and of equivalence: oracles, symmetries, ties."""
 
 import itertools
+import math
 import tracemalloc
 import warnings
 from fractions import Fraction
@@ -18,7 +19,8 @@ from statsmodels.stats.weightstats import ttost_ind
 from abtune.stats import splits
 from abtune.stats.estimates import welch
 from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
-from abtune.stats.testing.significance import permutation_test, split_share
+from abtune.stats.testing.significance import moderated_tests, permutation_test, split_share, welch_tests
+from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor
@@ -279,3 +281,53 @@ def test_memory_of_thousands_of_shapes(n: int, m: int, shapes: int) -> None:
     """Thousands of shapes, as calibration has them, are counted within 256 MB."""
     rng = np.random.default_rng(13)
     assert peak_memory(pair(rng.normal(-9, 0.02, (shapes, n)), rng.normal(-9, 0.02, (shapes, m)))) < 256e6
+
+
+def test_variances_of_all_shapes_say_more_than_those_of_one() -> None:
+    """Noise is never taken for less than a shape's own; where shapes agree, the same t has a smaller p."""
+    rng = np.random.default_rng(0)
+    samples = pair(rng.normal(0, 0.02, (29, 8)) + 0.03, rng.normal(0, 0.2, (29, 8)))
+    alone, together = (test(samples) for test in (welch_tests, moderated_tests))
+    assert (together.estimate.error >= alone.estimate.error).all()
+    equal = np.isclose(together.estimate.error, alone.estimate.error)
+    assert equal.any()
+    assert (together.difference_p() < alone.difference_p())[equal].all()
+    # They are no more than those of all shapes together.
+    assert (together.estimate.freedom <= 2 * 29 * 7).all()
+
+
+def test_shapes_that_show_no_common_variance_are_tested_alone() -> None:
+    """Two shapes, and shapes without any noise, keep their own variances and degrees of freedom."""
+    rng = np.random.default_rng(0)
+    few = pair(rng.normal(0, 0.02, (2, 8)), rng.normal(0, 0.2, (2, 8)))
+    assert moderated_tests(few).difference_p() == pytest.approx(welch_tests(few).difference_p())
+    noisy = pair(rng.normal(0, 0.02, (9, 8)), rng.normal(0, 0.2, (9, 8)))
+    noisy.first[0], noisy.second[0] = 0.01, 0.0
+    assert moderated_tests(noisy).difference_p()[0] == welch_tests(noisy).difference_p()[0] == 2 / 12870
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sizes", "spreads"),
+    [
+        (3, (4, 12), (0.3, 0.1)),
+        (3, (2, 12), (0.3, 0.1)),
+        (29, (8, 8), (0.2, 0.02)),
+        (29, (5, 10), (0.08, 0.02)),
+    ],
+)
+def test_shapes_that_agree_by_chance_make_no_false_difference(
+    shapes: int, sizes: tuple[int, int], spreads: tuple[float, float]
+) -> None:
+    """With unequal noise, few shapes and few seeds, at most 5 % of reports have a false difference."""
+    reports = 600
+    rng = np.random.default_rng([shapes, *sizes])
+    one = rng.normal(0, spreads[0], (reports * shapes, sizes[0]))
+    two = rng.normal(0, spreads[1], (reports * shapes, sizes[1]))
+    # One shape has three times the noise of the others.
+    one[::shapes] *= 3
+    samples = pair(one, two)
+    rows = [samples.rows(slice(start, start + shapes)) for start in range(0, len(one), shapes)]
+    confirming = np.concatenate([moderated_tests(report).difference_p() for report in rows])
+    p = np.maximum(confirming, permutation_test(samples, rng=rng)).reshape(reports, shapes)
+    wrong = np.mean([(holm(row) <= 0.05).any() for row in p])
+    assert wrong <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / reports)
