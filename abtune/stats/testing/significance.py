@@ -14,6 +14,7 @@ from scipy import special
 from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import fit_prior, moderate
+from abtune.stats.skewness import FEWEST_SHAPES
 from abtune.stats.splits import (
     MOST_PAIRS,
     centred,
@@ -29,7 +30,7 @@ from abtune.stats.variance import floored_moments
 
 # How sure it is that shapes agree on their variance as well as their number of degrees of freedom says.
 # Simulation chose it (analysis/simulations/moderated_variances.py).
-_SURE = 0.9
+_SURE = 0.85
 
 
 def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
@@ -154,16 +155,17 @@ def moderated_tests(samples: TwoSample) -> OneSided:
 
     A variance is at least its posterior, which draws it towards those of all shapes (Smyth 2004, DOI
     10.2202/1544-6115.1027). It gains degrees of freedom by as much as the shapes agree, by a lower limit. A
-    variance of zero stays, and so do all with fewer than three above zero.
+    variance of zero stays, and so do all with fewer than five above zero.
     """
     variances, freedoms = [], []
     one, two = floored_moments(samples)
     for side in (one, two):
-        own, seeds, variance = side.n - 1, np.maximum(side.n, 1), side.variance
-        raised = np.where(variance > 0, np.fmax(variance, moderate(variance, own)), variance)
-        variances.append(raised / seeds)
-        # All shapes together have no more.
-        agreement = min(fit_prior(variance, own, limit=_SURE)[1], float((seeds - 1).sum()))
+        own, seeds, variance, agreement = side.n - 1, np.maximum(side.n, 1), side.variance, 0.0
+        if np.count_nonzero(positive := variance > 0) >= FEWEST_SHAPES:
+            # All shapes together have no more.
+            agreement = min(fit_prior(variance, own, limit=_SURE)[1], float((seeds - 1).sum()))
+            variance = np.where(positive, np.fmax(variance, moderate(variance, own)), variance)
+        variances.append(variance / seeds)
         freedoms.append(np.maximum(own, 1.0) + agreement)
     freedom = conservative_freedom((variances[0], variances[1]), (freedoms[0], freedoms[1]), one.n - two.n)
     error = np.sqrt(variances[0] + variances[1])

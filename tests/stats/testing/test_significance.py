@@ -297,9 +297,9 @@ def test_variances_of_all_shapes_say_more_than_those_of_one() -> None:
 
 
 def test_shapes_that_show_no_common_variance_are_tested_alone() -> None:
-    """Two shapes, and shapes without any noise, keep their own variances and degrees of freedom."""
+    """Four shapes, and shapes without any noise, keep their own variances and degrees of freedom."""
     rng = np.random.default_rng(0)
-    few = pair(rng.normal(0, 0.02, (2, 8)), rng.normal(0, 0.2, (2, 8)))
+    few = pair(rng.normal(0, 0.02, (4, 8)), rng.normal(0, 0.2, (4, 8)))
     assert moderated_tests(few).difference_p() == pytest.approx(welch_tests(few).difference_p())
     noisy = pair(rng.normal(0, 0.02, (9, 8)), rng.normal(0, 0.2, (9, 8)))
     noisy.first[0], noisy.second[0] = 0.01, 0.0
@@ -311,6 +311,7 @@ def test_shapes_that_show_no_common_variance_are_tested_alone() -> None:
     [
         (3, (4, 12), (0.3, 0.1)),
         (3, (2, 12), (0.3, 0.1)),
+        (5, (3, 8), (0.3, 0.03)),
         (29, (8, 8), (0.2, 0.02)),
         (29, (5, 10), (0.08, 0.02)),
     ],
