@@ -97,8 +97,8 @@ Examples:
     type=gates,
     metavar=f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]",
     multiple=True,
-    help="Exit with 1 if a shape has this verdict, or no shape has one, or unless every shape is shown to "
-    "lose at most PERCENT. Repeatable.",
+    help="Exit with 1 if a shape has this verdict, or if no shape has any. slower-than:5% does so unless "
+    "every shape is shown to lose at most 5%. Repeatable.",
 )
 @section_options
 @choice_options
@@ -110,8 +110,8 @@ def analyze(dataset: str | None, *, destination: Destination, **options: Any) ->
     with a confidence interval, a p-value that is corrected over the shapes, and a verdict: improved,
     regressed, equivalent, not slower, inconclusive or invalid.
 
-    --fail-on is a gate for scripts. regressed stops only at a regression that is shown. slower-than:5% stops
-    unless every shape is shown to lose at most 5%.
+    --fail-on is a gate for scripts. With regressed, a shown regression fails. With slower-than:5%, every
+    shape that may lose more than 5% fails, also where seeds are too few to tell.
     """
     import abtune
 

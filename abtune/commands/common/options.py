@@ -138,7 +138,8 @@ shapes_option = click.option(
     "--shapes",
     metavar="LABEL,...",
     multiple=True,
-    help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
+    help="Only these shapes: labels, globs such as 'M=*', fields such as 'H=56 W=56', kinds such as gemm_nn, "
+    "or presets. Repeatable.",
 )
 
 

@@ -128,7 +128,7 @@ def _default_methods() -> str:
     """Return the names of the default intervals, for the help of an option."""
     names = [next(iter(methods_for(estimand))) for estimand in Estimand]
     pairs = next(iter(methods_for(next(iter(Estimand)), paired=True)))
-    return f"[default: {names[0]}; of best-of {names[-1]}; of pairs {pairs}]"
+    return f"[default: {names[0]}; for best-of {names[-1]}; for pairs {pairs}]"
 
 
 choice_options = together(
@@ -140,13 +140,17 @@ choice_options = together(
         help="What the boost compares. best-of:K is for those who tune K times and keep the best; "
         f"{ALLOWED_BEST_OF}.",
     ),
-    click.option("--method", type=Registered(method_names), help=f"The interval. {_default_methods()}"),
+    click.option(
+        "--method",
+        type=Registered(method_names),
+        help=f"How intervals are computed. {_default_methods()}",
+    ),
     click.option(
         "--correction",
         type=Registered(lambda: CORRECTIONS),
-        help="The correction over the shapes: "
+        help="How p-values are corrected over the shapes: "
         f"{', '.join(f'{one.name} {one.hint}' for one in CORRECTIONS.values() if one.hint)}. "
         f"[default: {default_correction(paired=False).name}; "
-        f"of pairs {default_correction(paired=True).name}]",
+        f"for pairs {default_correction(paired=True).name}]",
     ),
 )

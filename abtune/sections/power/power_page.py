@@ -29,7 +29,7 @@ def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
         Prose(_setting(plan, source)),
         Heading(needed, minor=True),
         _needs(plan),
-        Heading(f"how often a number of {unit} finds a boost, in percent", minor=True),
+        Heading(f"chance to find a boost, in percent, by number of {unit}", minor=True),
         _reaches(plan),
         Bullets(tuple(_notes(plan))),
     )
