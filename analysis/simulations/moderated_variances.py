@@ -63,8 +63,8 @@ def shares(case: tuple[str, float], shapes: int, n: int, m: int) -> tuple[Array,
     error = np.sqrt(first**2 / n + case[1] ** 2 / m)
     differs = np.arange(shapes) % 3 == 2
     false = called(one, two).any(axis=2)
-    found = called(one + 4.5 * error * differs[:, np.newaxis], two)[:, :, differs].sum(axis=2)
-    return 100 * false.mean(axis=1), found.mean(axis=1)
+    finds = called(one + 4.5 * error * differs[:, np.newaxis], two)[:, :, differs].sum(axis=2)
+    return 100 * false.mean(axis=1), finds.mean(axis=1)
 
 
 def called(one: Array, two: Array) -> Array:
@@ -87,6 +87,6 @@ if __name__ == "__main__":
     print(f"{'shapes seeds':<14}{'noise':<30}{heads}   {heads}")
     for shapes, n, m in DESIGNS:
         for name, case in CASES.items():
-            false, found = shares(case, shapes, n, m)
-            numbers = "".join(f"{share:>8.1f}" for share in false), "".join(f"{one:>8.2f}" for one in found)
+            false, finds = shares(case, shapes, n, m)
+            numbers = "".join(f"{share:>8.1f}" for share in false), "".join(f"{one:>8.2f}" for one in finds)
             print(f"{shapes:<7}{f'{n}+{m}':<7}{name:<30}{numbers[0]}   {numbers[1]}", flush=True)
