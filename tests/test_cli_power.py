@@ -45,6 +45,8 @@ def test_more_shapes_than_random_splits_resolve_are_explained(run: Run) -> None:
     assert "Above 15 seeds" in more
     assert "Below" not in more, "no number of seeds is enough"
     assert "random splits" not in run("power", "h200-pilot", "--shapes", "5000").out
+    needs = json.loads(run("power", "h200-pilot", "--shapes", "6000", "--format", "json").out)["needs"]
+    assert [need["seeds"] for need in needs[-2:]] == [None, 13]
 
 
 def test_the_number_of_shapes_sets_correction_and_cost(run: Run) -> None:

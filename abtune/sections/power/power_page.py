@@ -112,9 +112,9 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"Cost of one seed of one shape: {seconds}, both configurations."
 
 
-def _seeds(seeds: int) -> str:
-    if seeds in {0, MOST_SEEDS}:
-        return NOTHING if seeds == 0 else "none"
+def _seeds(seeds: int | None) -> str:
+    if not seeds:
+        return "none" if seeds is None else NOTHING
     return f"{seeds:,}" if seeds <= _MOST else f"over {_MOST:,}"
 
 

@@ -75,7 +75,7 @@ class Need:
     """Seeds per side that find a boost, and what they cost in all; NaN where the cost is unknown."""
 
     boost: float
-    seeds: int
+    seeds: int | None  # None if fewer than a million do not find it
     core_hours: float
     gpu_hours: float
 
@@ -185,7 +185,7 @@ def _plan(
         goal=goal,
         fewest=design.fewest_seeds(smallest=goal.requirement.smallest_p, paired=goal.paired),
         needs=tuple(
-            Need(boost=boost, seeds=n, **hours(n))
+            Need(boost=boost, seeds=n if n < design.MOST_SEEDS else None, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
         ),
         reaches=tuple(map(reach, goal.seeds)),
