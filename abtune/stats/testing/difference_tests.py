@@ -139,7 +139,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
             joint=f"{_TESTS}.step_procedures:max_t",
-            hint="can show something below 7 seeds, or 11 pairs",
+            hint="needs fewer seeds for many shapes",
         ),
         Correction(
             name="bh",
@@ -148,7 +148,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             family_wise=False,
             function=f"{_TESTS}.step_procedures:benjamini_hochberg",
             step_up=True,
-            hint="is a screen",
+            hint="limits only the share of false claims",
             caveat="Benjamini-Hochberg is a screen: expect about {alpha} of its claims to be false. The "
             "chance of at least one false claim is far larger.",
         ),
