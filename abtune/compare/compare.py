@@ -261,7 +261,7 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 def evidence_of(
     dataset: xr.Dataset, sides: Sides, statistics: Statistics, plan: tuple[Floats, int] | None
 ) -> Iterator[Evidence]:
-    """Yield all numbers about each shape; without a plan, those of the plan are unknown."""
+    """Yield all numbers about each shape. Without a plan, what its seeds can detect is unknown."""
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     detectable, fewest_seeds = plan or (np.full(len(labels), np.nan), 0)

@@ -795,7 +795,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         (
             "shape,config,timeMs,averageMs\nx,a,8,4\nx,b,9,3\n",
             {},
-            "timeMs may be a total, of which averageMs is the mean; name .* --columns time=averageMs$",
+            "timeMs may be a total, and averageMs its mean; name .* --columns time=averageMs$",
         ),
         (
             '{"shape": "x", "config": "a", "time_ms": [[1, 2], [3, 4]]}',

@@ -354,7 +354,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Ta
     columns = {name: known[name] for name in FIELDS if name in known}
     # Left out, a column of units such as samples/s would let a rate be read as a time.
     if units := list(filter(UNIT.fullmatch, known)):
-        # A table may have several. The unit of a metric need not be that of the time.
+        # A table may have several columns of units. A metric may have another unit than the time.
         surest = max(units, key=lambda name: (name[:4] == "time", name[:4] == "unit"))
         columns["unit"] = known[surest]
     for name, wanted in names.items():
@@ -379,7 +379,7 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Ta
             )
         sums = [name for name in row if _MEAN.search(name) and _MEAN.sub("time", name) == row[times[0]]]
         if sums:  # of many calls, whose number may differ (trtexec --exportProfile)
-            both = f"{row[times[0]]} may be a total, of which {sums[0]} is the mean"
+            both = f"{row[times[0]]} may be a total, and {sums[0]} its mean"
             raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={sums[0]}')}")
         columns["time"] = times[0]
     if len(set(columns.values())) < len(columns):
