@@ -9,7 +9,7 @@ import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -58,12 +58,16 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
-        n = sorted((group.first.shape[1], group.second.shape[1]))
-        draws = np.random.default_rng([root, *n])
-        counts = [_draw_counts(m, draws) for m in n]
-        normal = draws.standard_normal(RESAMPLES)[:, np.newaxis]
+        counts, normal = _draws(root, *sorted((group.first.shape[1], group.second.shape[1])))
         for block in group.blocks(_BLOCK):
             yield _resample(block, counts, normal)
+
+
+@lru_cache(maxsize=4)  # simulated sweeps of one design all have the same draws
+def _draws(*seed: int) -> tuple[list[Floats], Floats]:
+    """Return the counts of both sides, whose numbers of seeds end the seed, and normal errors."""
+    draws = np.random.default_rng(seed)
+    return [_draw_counts(n, draws) for n in seed[1:]], draws.standard_normal(RESAMPLES)[:, np.newaxis]
 
 
 def _draw_counts(n: int, rng: np.random.Generator) -> Floats:
@@ -121,16 +125,16 @@ def _over_error(error: Floats, scale: Floats) -> Floats:
     return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PooledT:
     """The distribution of t over the resamples of all shapes; empty if no shape could be resampled."""
 
     counts: Integers  # of the values nearest to each step of the grid
 
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return int(self.counts.sum())
+    @cached_property
+    def above(self) -> Integers:
+        """Numbers of values at each step or beyond; the first is of all."""
+        return np.cumsum(self.counts[::-1])[::-1]
 
     def mirrored(self) -> PooledT:
         """Return the distribution of the negated values: that of the sides exchanged."""
@@ -138,21 +142,19 @@ class PooledT:
 
     def share_above(self, t: Floats) -> Floats:
         """Return the share of the values that are at least t, never zero; zero for an empty pool."""
-        if not self.size:
+        if not self.above[0]:
             return np.zeros_like(t)
-        above = np.cumsum(self.counts[::-1])[::-1]
         known = np.where(np.isnan(t), 0.0, t)
         # The observed value counts as one of the resamples, so no p is zero.
-        share: Floats = (1 + above[_step(known)]) / (1 + self.size)
+        share: Floats = (1 + self.above[_step(known)]) / (1 + self.above[0])
         return np.where(np.isnan(t), np.nan, share)
 
     def upper(self, share: float) -> float:
         """Return the least value that at most this share of the pool exceeds; -inf for an empty pool."""
-        if not self.size:
+        if not self.above[0]:
             return -np.inf
         # The last step has all values beyond it, too, so it is no bound.
-        beyond = self.size - np.cumsum(self.counts[:-1])
-        enough = np.flatnonzero((1 + beyond) / (1 + self.size) <= share)
+        enough = np.flatnonzero((1 + self.above[1:]) / (1 + self.above[0]) <= share)
         return float(_STEP * (enough[0] - _STEPS)) if len(enough) else np.inf
 
 
