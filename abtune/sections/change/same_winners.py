@@ -46,7 +46,7 @@ def timed(dataset: xr.Dataset, names: Sequence[str]) -> int:
 
 
 def _timed_again(a: xr.Dataset, b: xr.Dataset) -> list[xr.Dataset] | None:
-    """Return the winners that both time, with the seeds of a; None if most of each dataset are its own."""
+    """Return the winners that both time, with the seeds of a; None if few of a configuration are."""
     one, two = _searches(a), _searches(b)
     # Merged datasets may have other seed numbers, so a search is told by what it found.
     seed = np.full((*a["run_status"].shape, 1, 1), -1)
@@ -54,7 +54,8 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> list[xr.Dataset] | None:
         for run, other in zip(one[search], two[search], strict=False):
             seed[run] = other[-1]
     both = seed >= 0
-    if 2 * both.sum() < min(_is_timed(a).sum(), _is_timed(b).sum()):
+    runs = np.minimum(*(_is_timed(side).sum(("shape", "seed")).values for side in (a, b)))
+    if (2 * both.sum(axis=(0, 2, 3, 4)) < runs).any():
         return None
     moved = np.take_along_axis(b["latency"].values, seed, axis=2)
     # Runs of a that failed are not runs of b.
