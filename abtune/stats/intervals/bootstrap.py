@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft, special
 
-from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, standard_error, welch
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, standard_error, t_interval
 from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
 from abtune.stats.variance import floored, moments, quantile, residuals
 
@@ -35,7 +35,7 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
     and Welch's; below five it is Welch's.
     """
     estimate = standard_error(samples)
-    closed = welch(samples, level=level)
+    closed = t_interval(estimate, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     enough = _ENOUGH_PAIRS if samples.paired else _ENOUGH_FOR_BOOTSTRAP_ALONE
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):

@@ -14,13 +14,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from abtune.stats.estimates import (
-    FEWEST_FOR_BOOTSTRAP,
-    Interval,
-    conservative_welch,
-    standard_error,
-    t_interval,
-)
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, conservative_welch, t_interval
 from abtune.stats.intervals.bootstrap import exchanged, orientation, smoothing
 from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
@@ -231,9 +225,9 @@ def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
     10.1198/016214504000000539). Positive correlation, as in shared sessions, makes them too wide. Shapes with
     fewer than five seeds on either side have Student's t at their share of the level.
     """
-    estimate = standard_error(samples)
+    estimate = conservative_welch(samples)
     known = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    closed = t_interval(conservative_welch(samples), level=level ** (1 / known))
+    closed = t_interval(estimate, level=level ** (1 / known))
     low, high = closed.low.copy(), closed.high.copy()
     index = tails.index
     if len(index):
