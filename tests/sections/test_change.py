@@ -16,6 +16,7 @@ from scipy import optimize, stats
 import abtune
 from abtune.errors import InputError
 from abtune.sections.change.change_results import ChangeVerdict
+from abtune.stats.testing.step_procedures import holm
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -82,6 +83,30 @@ def test_shapes_are_changed_unchanged_or_not_settled() -> None:
     assert (
         abtune.compare_datasets(first, second, tolerance=0.001).shapes[1].verdict is ChangeVerdict.NOT_SETTLED
     )
+
+
+def test_variances_of_all_shapes_show_more_changes() -> None:
+    """Four seeds of 29 shapes show changes that the variance of each shape by itself does not."""
+    truth = np.where(np.arange(29) % 3 == 2, 0.25, 0.0)
+    sweeps = (make_sweep(boosts, n=4, noise=0.06, seed=seed) for boosts, seed in ((0 * truth, 1), (truth, 2)))
+    rows = abtune.compare_datasets(*sweeps).shapes
+    p, moderated = np.array([(row.p, row.p_moderated) for row in rows]).T
+    assert [row.p_adjusted for row in rows] == np.maximum(p, holm(moderated)).tolist()
+    changed = np.array([row.verdict is ChangeVerdict.CHANGED for row in rows])
+    alone = holm(p) <= 0.05
+    assert (alone.sum(), changed.sum(), (changed & (truth == 0)).sum()) == (2, 6, 0)
+
+
+def test_variances_that_may_mislead_are_not_moderated() -> None:
+    """Three seeds, and noise of two speeds in all shapes, keep the variance of each shape."""
+    for n, spread in ((3, 0.0), (4, 0.0), (4, 0.2)):
+        rng = np.random.default_rng(n)
+        logs = rng.normal(0, 0.01, (2, 29, 2, n)) * (not spread) + rng.choice((0, spread), (2, 29, 2, n)) - 8
+        labels = [f"s{number}" for number in range(29)]
+        both = (abtune.make_dataset(np.exp(log), shapes=labels, configs=["old", "new"]) for log in logs)
+        rows = abtune.compare_datasets(*both, config="old").shapes
+        same = [row.p == row.p_moderated for row in rows]
+        assert all(same) == (n == 3 or spread > 0)
 
 
 def _named(boost: float, noise: float, seed: int) -> xr.Dataset:

@@ -25,12 +25,18 @@ from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
-from abtune.sections.change.change_statistics import log_change, mean_change, resampled, with_each_sign
+from abtune.sections.change.change_statistics import (
+    confirmed_holm,
+    log_changes,
+    mean_change,
+    resampled,
+    with_each_sign,
+)
 from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, standard_error, t_interval
+from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
-from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import both_variances, half_width, variance_of_both
 from abtune.text import count, listed, shortened
@@ -86,7 +92,8 @@ def compare_datasets(
     the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i); a
     shared design has one sample, the differences of its pairs.
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
-    :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
+    :func:`abtune.analyze` reduces them: within each dataset, and again between the two. Tests, but not the
+    interval, also take the variances of all shapes (docs/statistics.md, "Moderated t-test").
 
     Both datasets may time the same winners, as after ``abtune measure``. Then a sample has the changes of the
     log latencies of one configuration's winners. The change is the difference of two such means. A winner is
@@ -116,16 +123,16 @@ def compare_datasets(
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     boosts = [] if same_winners else pairs  # of the same winners, each is compared with itself
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
-    log, one_split = log_change(boosts, samples)
+    tests = log_changes(boosts, samples)
     # The variance of the mean change is the sum of two: of both boosts, or of both samples.
     of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in boosts]
     variances = of_boosts or both_variances(samples, weight)
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    tests = OneSided(estimate=log, one_split=one_split, rounding=rounding)
     half = half_width(variances, level) + float(weight @ rounding)
-    if is_skewed := skewness_gap(samples) != 0:
-        tests = replace(tests, pool=resampled(boosts, samples, settings))
+    is_skewed = skewness_gap(samples) != 0
+    pool = resampled(boosts, samples, settings) if is_skewed else NO_RESAMPLES
+    tests = [replace(one, rounding=rounding, pool=pool) for one in tests]
     changes = [samples.first, samples.second] if same_winners else None
     return Change(
         quantity="boost" if pairs else "latency",
@@ -134,7 +141,7 @@ def compare_datasets(
         level=level,
         tolerance=tolerance,
         shapes=tuple(_shape_changes(tests, sides, common, settings)),
-        overall=mean_change(log.difference, half, usable),
+        overall=mean_change(tests[0].estimate.difference, half, usable),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
@@ -189,12 +196,13 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
 
 
 def _shape_changes(
-    tests: OneSided, sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
+    tests: Sequence[OneSided], sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
 ) -> Iterator[ShapeChange]:
-    interval = t_interval(tests.estimate, level=settings.level).widened(tests.rounding)
-    p = tests.difference_p()
-    p_adjusted = holm(p)
-    p_unchanged = holm(tests.equivalence_p(margin=math.log1p(settings.tolerance)))
+    alone, margin = tests[0], math.log1p(settings.tolerance)
+    interval = t_interval(alone.estimate, level=settings.level).widened(alone.rounding)
+    p, p_moderated = (one.difference_p() for one in tests)
+    p_adjusted = confirmed_holm(p, p_moderated)
+    p_unchanged = confirmed_holm(*(one.equivalence_p(margin=margin) for one in tests))
     for index, label in enumerate(labels):
         latencies = ([float(side.latency[index]) for side in pair] for pair in sides)
         a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)
@@ -212,6 +220,7 @@ def _shape_changes(
             low=from_log(interval.low[index]),
             high=from_log(interval.high[index]),
             p=float(p[index]),
+            p_moderated=float(p_moderated[index]),
             p_adjusted=float(p_adjusted[index]),
             p_unchanged=float(p_unchanged[index]),
             verdict=verdict,

@@ -27,9 +27,10 @@ class ShapeChange:
     change: float  # ratio of b to a, of 1 + boost or of latency, minus 1
     low: float
     high: float
-    p: float  # no change
-    p_adjusted: float  # by Holm over the shapes
-    p_unchanged: float  # a change of at least the tolerance; by Holm over the shapes, too
+    p: float  # no change, by the variances of the shape
+    p_moderated: float  # by those of all shapes, too
+    p_adjusted: float  # that by Holm over the shapes, and at least p
+    p_unchanged: float  # a change of at least the tolerance; in the same way
     verdict: ChangeVerdict
 
 

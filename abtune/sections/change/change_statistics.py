@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, change_of, two_sample
 from abtune.sections.change.change_results import MeanChange
-from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch, from_log
+from abtune.stats.estimates import StandardError, conservative_freedom, from_log
 from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
-from abtune.stats.testing.significance import split_share
+from abtune.stats.moderated import fit_prior
+from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
+from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import mean_of_known
+from abtune.stats.variance import floored_moments, mean_of_known
+
+# Fewer seeds often all end at one of two speeds. Then the variances of all shapes mislead, too.
+_FEWEST_MODERATED = 4
+# If the noise of all shapes has two modes, their variances agree better than those of normal noise do in 99
+# of 100 cases.
+_TOO_SURE = 0.99
 
 
-def log_change(boosts: Sequence[TwoSample], samples: TwoSample) -> tuple[StandardError, Floats]:
-    """Return the log changes of all shapes, and the share of one split of the seeds of each.
+def log_changes(boosts: Sequence[TwoSample], samples: TwoSample) -> list[OneSided]:
+    """Return the tests of the log changes of all shapes, by their own variances and by moderated ones.
 
-    They are between two boosts; without these, between the samples of :func:`with_each_sign`.
+    They are between two boosts; without these, between the samples of :func:`with_each_sign`. Where
+    moderated variances may mislead, both tests are the same.
     """
-    if not boosts:
-        return conservative_welch(samples), split_share(samples)
-    # The larger share is the careful one: where nothing varies, it bounds p from below.
-    return _between_boosts(*boosts), np.maximum(*map(split_share, boosts))
+    parts = boosts or [samples]
+    alone, moderated = (_tests(make, parts) for make in (welch_tests, moderated_tests))
+    sides = [side for pair in parts for side in floored_moments(pair)]
+    agreements = [fit_prior(side.variance, side.n - 1, limit=_TOO_SURE)[1] for side in sides]
+    kept = (np.min([side.n for side in sides], axis=0) < _FEWEST_MODERATED) | np.isinf(agreements).any()
+    own, of_all = alone.estimate, moderated.estimate
+    error, freedom = np.where(kept, (own.error, own.freedom), (of_all.error, of_all.freedom))
+    return [alone, replace(alone, estimate=replace(own, error=error, freedom=freedom))]
+
+
+def confirmed_holm(alone: Floats, moderated: Floats) -> Floats:
+    """Return moderated p-values by Holm, each at least the uncorrected p by the variances of its shape.
+
+    No permutation test confirms a change, and one shape may have more noise than all others.
+    """
+    return np.fmax(alone, holm(moderated))
 
 
 def with_each_sign(
@@ -62,25 +84,30 @@ def _joined(*samples: Floats) -> Floats:
     return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
 
 
-def _between_boosts(before: TwoSample, after: TwoSample) -> StandardError:
-    """Return the change between the boosts of two datasets whose searches are independent."""
+def _tests(make: Callable[[TwoSample], OneSided], parts: Sequence[TwoSample]) -> OneSided:
+    """Return the tests between two samples, or between the boosts of two independent datasets."""
+    before, *others = map(make, parts)
+    if not others:
+        return before
     # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
     # with these, up to 8 (analysis/simulations/change_freedom.py).
-    a, b = conservative_welch(before), conservative_welch(after)
+    a, b = before.estimate, others[0].estimate
     squares = a.error**2, b.error**2
     # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
     equally_many = np.zeros(len(squares[0]), dtype=np.int64)
     # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
     freedom = conservative_freedom(squares, (a.freedom, b.freedom), equally_many)
     # Two or three seeds beside many have their own, as within a dataset.
-    n, m = before.sizes.min(axis=1), after.sizes.min(axis=1)
+    n, m = (pair.sizes.min(axis=1) for pair in parts)
     of_few = np.where(n < m, a.freedom, b.freedom)
     few = (np.minimum(n, m) <= 3) & (np.maximum(n, m) >= 2 * np.minimum(n, m))
-    return StandardError(
+    estimate = StandardError(
         difference=b.difference - a.difference,
         error=np.sqrt(sum(squares)),
         freedom=np.where(few, np.fmin(freedom, of_few), freedom),
     )
+    # The larger share is the careful one: where nothing varies, it bounds p from below.
+    return OneSided(estimate=estimate, one_split=np.maximum(before.one_split, others[0].one_split))
 
 
 def mean_change(log: Floats, half: float, usable: Booleans) -> MeanChange:

@@ -27,7 +27,7 @@ from abtune.report.page import SHAPE, Bullets, Cell, Heading, Part, Prose, Secti
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
-from abtune.stats.testing.step_procedures import holm
+from abtune.sections.change.change_statistics import confirmed_holm
 from abtune.text import count, listed, percent_cell, plain_percent, some_of
 
 if TYPE_CHECKING:
@@ -271,7 +271,8 @@ def _moments(
         changed = step is not None and not step.low <= 0 <= step.high
         yield Moment(shape=OVERALL, dataset=name, changed=changed, **_numbers(series[name], mean, step))
     # One family: a mark anywhere in the table is a claim.
-    p = holm([row.p for change in steps for row in change.shapes]).reshape(len(steps), len(shapes))
+    alone, moderated = np.array([(row.p, row.p_moderated) for step in steps for row in step.shapes]).T
+    p = confirmed_holm(alone, moderated).reshape(len(steps), len(shapes))
     for number, shape in enumerate(shapes):
         for i, (name, report) in enumerate(reports.items()):
             row = next(row for row in report.comparisons if row.shape == shape)
