@@ -34,7 +34,9 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
         if not all(look.seeds > 0 and 0 < look.alpha <= ALPHA for look in looks):
             raise ValueError(f"a look has seeds, and a level above 0 and up to {ALPHA}")
     except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise DatasetError(f"attribute {LOOKS!r} cannot be read: {error}") from None
+        source = f"{dataset.encoding['source']}: " if "source" in dataset.encoding else ""
+        remedy = "abtune sweep wrote it, so take the file that it made"
+        raise DatasetError(f"{source}attribute {LOOKS!r} cannot be read: {error}; {remedy}") from None
     # The dataset records levels for 95 % confidence; another confidence spends the same shares of its own.
     scale = (1 - level) / ALPHA
     return tuple(replace(look, alpha=round(look.alpha * scale, 12)) for look in looks[: max(done, 1)])

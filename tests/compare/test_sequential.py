@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,6 +146,14 @@ def test_a_look_that_cannot_be_read_is_an_error() -> None:
     for text in ("no json", "[{}]", '{"seeds": 5}'):
         with pytest.raises(DatasetError, match="'looks' cannot be read"):
             abtune.analyze(dataset.assign_attrs(looks=text))
+
+
+def test_a_look_that_cannot_be_read_is_an_error_with_the_name_of_its_file(tmp_path: Path) -> None:
+    """Who analyzes many files has to know which one is wrong."""
+    path = tmp_path / "mine.nc"
+    make_sweep([0.0], n=5).assign_attrs(looks=math.nan).to_netcdf(path)
+    with pytest.raises(DatasetError, match=r"mine\.nc: attribute 'looks' cannot be read"):
+        abtune.analyze(abtune.open_dataset(path))
 
 
 @pytest.mark.parametrize(
