@@ -34,6 +34,10 @@ from abtune.text import import_command, listed, shell_path, shortened
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 _RUNS_BELOW = "a line holds one timing; put columns of several runs below each other, with a column seed"
 _SUMS_UP = f"it has statistics and no single timings; {AS_CSV}, or name a mean: --columns time=NAME"
+_MELT = (
+    "write a line for each timing, as pandas does: "
+    "df.melt(ignore_index=False, value_name='time_ms').reset_index().to_csv('t.csv', index=False)"
+)
 # What to do with files that cannot be used, by what they hold without blanks; ^ stands for the beginning.
 _REMEDIES = {
     "it has no single timings; write them: hyperfine --export-json FILE": (
@@ -209,6 +213,8 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         )
         if len(row or columns) != len(columns) or (has_records(text) and not is_timed):
             return ""
+        if len({*columns}) < len(columns):
+            return f"two columns have the same name: {listed_columns(columns)}; {_MELT}"
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
     except DatasetError as error:
         return str(error)
@@ -219,7 +225,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     clocks = list(filter(_is_clock, columns))
     if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
         clocks += filter(_VALUE.fullmatch, columns)
-    if not clocks and any(map(_STATISTIC.fullmatch, columns)):
+    if all("total" in clock.casefold() for clock in clocks) and any(map(_STATISTIC.fullmatch, columns)):
         return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"

@@ -166,7 +166,10 @@ def _about_scales(dataset: xr.Dataset) -> Iterator[str]:
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:
     """Yield which configurations look like one: two runs of it, or two spellings."""
-    runs = {name: match[1] for name in configs if (match := _NUMBERED_RUN.fullmatch(name))}
+    # pandas numbers columns of one name: old, old.1, old.2. Versions, such as v2 and v2.1, are no runs.
+    alike = {name: stem for name in configs if (stem := re.sub(r"(?<=\D)\.\d+$", "", name)) in configs}
+    marked = {name: match[1] for name in configs if (match := _NUMBERED_RUN.fullmatch(name))}
+    runs = marked or (alike if len({*alike.values()}) < len(alike) else {})
     for stem, names in _grouped(runs or _numbered_alike(configs)).items():
         if len(names) > 1:
             yield (

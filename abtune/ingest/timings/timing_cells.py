@@ -222,7 +222,7 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
         raise DatasetError(f"{source.path}: has no {lacks}{names}")
     for what, own, told, option in needed:
         if own is not None and told:
-            raise DatasetError(f"{source.path}: has a column {what}; leave out {option}")
+            raise DatasetError(f"{source.path}: says itself which {what} a time is of; leave out {option}")
     return cell.shape or given, cell.config or source.config
 
 
