@@ -45,7 +45,8 @@ UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?"
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 OUTCOME = re.compile(
     "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
-    "(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?",
+    "disposition|(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|"
+    "exceptions?",
     re.IGNORECASE,
 )
 
@@ -133,7 +134,9 @@ _STATISTIC = re.compile(
 # What parts of one run are called: two of these are no configurations.
 _PART = re.compile(
     "(user|sys(tem)?|wall|real|elapsed|setup|h2d|d2h)([ _-]?(time|clock))?|"
-    "(cpu|gpu|kernel|compile|compilation|run)[ _-]?(time|clock)"
+    "(cpu|gpu|kernel|compile|compilation|run)[ _-]?(time|clock)|"
+    "(submit|queued|start|begin|end|stop)([ _-]?(time|stamp|timestamp))?|"
+    "forward|backward|fwd|bwd|prefill|decode|ttft|tpot|read|write|lower|upper|q[0-9]{2}"
 )
 
 

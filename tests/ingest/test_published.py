@@ -513,7 +513,10 @@ def test_a_column_that_may_be_no_configuration_is_named() -> None:
             parse(f"|{heading}|\n|-|-|-|-|\n|x|8|1|2|\n", unit="")
 
 
-@pytest.mark.parametrize("parts", ["cpu_time|real_time", "User|Sys", "h2d|d2h", "compile time|runtime"])
+@pytest.mark.parametrize(
+    "parts",
+    ["cpu_time|real_time", "User|Sys", "h2d|d2h", "compile time|runtime", "start|end", "forward|backward"],
+)
 def test_parts_of_one_run_are_no_configurations(parts: str) -> None:
     """Two columns such as user and sys would else be compared; one of them may be what a user calls so."""
     one, two = parts.split("|")

@@ -302,7 +302,7 @@ def test_columns_of_something_else_are_refused(tmp_path: Path, column: str, unit
         read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column}, unit=unit)
 
 
-@pytest.mark.parametrize("column", ["mean_time_ms", "avg (ms)", "time.median_ms", "samples_ms"])
+@pytest.mark.parametrize("column", ["mean_time_ms", "avg (ms)", "time.median_ms", "samples_ms", "median(ms)"])
 def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
     """Each mean is then one time; only the user knows that there is no better column."""
     text = f"shape,config,{column}\nx,a,2\n"
@@ -579,13 +579,14 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     ("column", "one", "two", "is_refused"),
     [
         *(("device", "A100", "H100", True), ("dtype", "f16", "f32", True)),
-        *(("r", "r1", "r2", False), ("temperature", "61.5", "60", False), ("note", "", "busy", False)),
+        *(("batch", "32", "8", True), ("quantile", "0.2", "0.5", True), ("op", "add", "mul", True)),
+        *(("r", "r1", "r2", False), ("iteration", "0", "1", False), ("note", "", "busy", False)),
     ],
 )
 def test_what_splits_all_runs_alike_makes_no_repeats(
     tmp_path: Path, column: str, one: str, two: str, *, is_refused: bool
 ) -> None:
-    """The median of times on two devices is the time of neither; what counts repeats may differ."""
+    """The median of times on two devices or of two sizes is of neither; what counts repeats may differ."""
     path, heading = tmp_path / "t.csv", f"shape,config,seed,{column},time_us\n"
     cells = [(config, seed, word) for config in "ab" for seed in (0, 1) for word in (one, two)]
     path.write_text(
@@ -596,9 +597,27 @@ def test_what_splits_all_runs_alike_makes_no_repeats(
         read(path)
     if is_refused:  # days are repeats, if the user says so
         assert read(path, columns={"round": column}).dataset.sizes["round"] == 2
-    path.write_text(path.read_text("utf-8").replace(f"b,1,{two}", f"b,1,{one}"), "utf-8")
-    read(path)  # one run has one word alone
     assert read(path, columns={"shape": f"shape+{column}"}).dataset.sizes["shape"] == 2
+    path.write_text(path.read_text("utf-8").replace(f"b,1,{two}", f"b,1,{one}"), "utf-8")
+    with pytest.raises(DatasetError, match=said) if column == "op" else contextlib.nullcontext():
+        read(path)  # one run has one word alone
+
+
+def test_a_column_that_splits_one_shape_makes_no_repeats(tmp_path: Path) -> None:
+    """One shape comes in two types of data, another in one, and one run lost a time."""
+    cells = [("x", config, seed, dtype) for config in "ab" for seed in range(3) for dtype in ("f16", "f32")]
+    cells = cells[1:] + [("y", config, seed, "f16") for config in "ab" for seed in range(3)]
+    text = "shape,config,seed,dtype,time_us\n" + "".join(",".join(map(str, cell)) + ",5\n" for cell in cells)
+    with pytest.raises(DatasetError, match="column dtype says 'f16' and 'f32' of one run"):
+        read_text(tmp_path, text)
+
+
+def test_a_measured_number_may_differ_between_repeats(tmp_path: Path) -> None:
+    """Clocks take the same few values in each run, but not equally often."""
+    clocks = ("1965", "1980", "1980"), ("1965", "1965", "1980"), ("1980", "1980", "1965"), ("1965",) * 3
+    lines = [f"x,{'ab'[n % 2]},{n // 2},{clock},5\n" for n, own in enumerate(clocks) for clock in own]
+    text = "shape,config,seed,clock,time_us\n" + "".join(lines)
+    assert read_text(tmp_path, text).sizes["repeat"] == 3
 
 
 @pytest.mark.parametrize(
@@ -606,7 +625,11 @@ def test_what_splits_all_runs_alike_makes_no_repeats(
     [
         *(("error", "", "wrong result", True), ("error", "0.25", "1e-3", False), ("error", "nan", "", False)),
         *(("error", "0", "1e-05", False), ("error", "None", "", False), ("errors", "0", "2", True)),
-        *(("rc", "0.0", "1.0", True), ("valid", "1.0", "0.0", True)),  # as pandas writes them beside gaps
+        *(
+            ("Disposition", "passed", "incorrect", True),
+            ("rc", "0.0", "1.0", True),
+            ("valid", "1.0", "0.0", True),
+        ),  # as pandas writes them beside gaps
         *(
             ("exception", "None", "OSError", True),
             ("phase", "compile", "run", True),
@@ -722,7 +745,11 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ),
         ("a,b,time_us\nx,y,1\n", {}, r"dump.txt.; the other columns: a, b$"),
         ("1200000,ns,0.9\n1300000,ns,0.9\n", {}, "holds values; write above it names of columns: shape,"),
-        ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape; leave out --shape LABEL"),
+        (
+            "shape,config,time_us\nx,a,1\n",
+            {"shape": "y"},
+            "says itself which shape a time is of; leave out --shape LABEL",
+        ),
         (
             "shape,config,time_us\nx,a,1\n",
             {"columns": {"seed": "run"}},
@@ -823,7 +850,7 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
         read(one, two)
     with pytest.raises(AbtuneError, match="let all have it, or none"):
         read(one, bare)
-    with pytest.raises(AbtuneError, match=r"has a column config; leave out --run NAME="):
+    with pytest.raises(AbtuneError, match=r"says itself which config a time is of; leave out --run NAME="):
         read(runs=[f"a={one}"])
 
 
@@ -902,7 +929,7 @@ def test_paths_and_columns_are_not_both_asked(tmp_path: Path) -> None:
     path.write_text("shape,config,seed,time_us\nx,a,0,1\n", encoding="utf-8")
     with pytest.raises(AbtuneError, match=r"has a column seed; leave .seed. out of --pattern"):
         read_sources(find_matching(f"{tmp_path}/a-{{seed}}.csv"))
-    with pytest.raises(AbtuneError, match=r"has a column config; leave out --run "):
+    with pytest.raises(AbtuneError, match=r"says itself which config a time is of; leave out --run "):
         read_sources(find_matching(f"{tmp_path}/{{config}}-1.csv"))
     with pytest.raises(AbtuneError, match="both name the shape"):
         read_sources(find_matching(f"{tmp_path}/{{shape}}-1.csv"), shape="y")

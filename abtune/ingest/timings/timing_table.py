@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -98,7 +99,8 @@ class _Cell:
     rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
     numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
     failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
-    others: dict[int, set[str]] = field(default_factory=dict)  # some of what differs beside its times
+    # How many times stand beside which value of a column in which its lines differ; some of the values.
+    others: dict[int, Counter[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,21 +230,38 @@ def read_rows(
 
 
 def _check_repeats(table: Table) -> None:
-    """Refuse a column such as a device, whose words split the times of all cells alike."""
-    timed = [cell for cell in table.cells.values() if any(cell.rounds.values())]
+    """Refuse a column such as a device or a batch size, which splits the times of most cells alike."""
+    several = [cell for cell in table.cells.values() if sum(map(len, cell.rounds.values())) > 1]
     for column in sorted(table.differ):
-        name, kinds = table.names[column], [frozenset(cell.others.get(column, ())) for cell in timed]
-        words = sorted(kinds[0])
-        if len({*kinds}) > 1 or not (1 < len(words) < _MOST_KINDS and all(words)):
+        name = table.names[column]
+        if not (words := _splitting(name, [cell.others.get(column, {}) for cell in several])):
             continue
-        if (len(timed) > 1 or _MACHINE.fullmatch(name)) and not all(map(_COUNTED.fullmatch, words)):
-            own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
-            joined = shlex.quote("shape=" + "+".join([*own, name]))
-            ways = f"keep one of them, or join columns: --columns {joined}"
-            if "round" not in table.columns:
-                ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
-            both = " and ".join(shortened(repr(word)) for word in words[:2])
-            raise DatasetError(f"column {name} says {both} of one run; {ways}")
+        own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
+        joined = shlex.quote("shape=" + "+".join([*own, name]))
+        ways = f"keep one of them, or join columns: --columns {joined}"
+        if "round" not in table.columns:
+            ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
+        both = " and ".join(shortened(repr(word)) for word in words[:2])
+        raise DatasetError(f"column {name} says {both} of one run; {ways}")
+
+
+def _splitting(name: str, counts: Sequence[Mapping[str, int]]) -> Sequence[str]:
+    """Return what a column says of one run, if that tells its times apart and the same of most runs.
+
+    ``counts`` has for each run how many times stand beside which value.
+    """
+    split = [some for some in counts if 1 < len(some) < _MOST_KINDS and all(some)]
+    words = sorted(split[0]) if split else []
+    if are_numbers := all(map(_COUNTED.fullmatch, words)):
+        numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
+        if all(math.isclose(high - low, 1) for low, high in itertools.pairwise(numbers)):
+            return []  # they count repeats
+    # Sizes come equally often in each run, and measured numbers, such as a clock, do not.
+    kinds = Counter(frozenset(some.items() if are_numbers else some) for some in split)
+    is_name = name.casefold() in SHAPES
+    is_alone = is_name or (_MACHINE.fullmatch(name) is not None and not are_numbers)
+    alike = sum(number for number in kinds.values() if number > 1 or is_alone)
+    return words if alike > 0.75 * len(counts) or (is_name and alike) else []
 
 
 def _read_rows(
@@ -443,6 +462,7 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     name = shortened(column)
     # Who names a column of means has one time of each.
     bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
+    bare = re.sub(r"time\((.+)\)", r"\1", bare)  # median(elapsed), as nanobench writes it
     own = unit_named(column) or _rate_of(column) or read_heading(bare, UNITS).unit
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     if unit and unit not in known:
@@ -513,7 +533,8 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
     unit = table.units[index] or unit_named(values["unit"])
     if is_timed and not table.units[index] and unit not in PER_SECOND:
-        raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
+        remedy = "keep the lines that hold times, or take the column out and give --unit"
+        raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}; {remedy}")
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
     others = [row[column] for column in table.unused]
@@ -558,8 +579,11 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, lin
         for column, above, own in zip(table.unused, target.beside, cell.beside, strict=True):
             if column in table.differ or row[column] != above:
                 table.differ.add(column)
-                if len(others := cell.others.setdefault(column, {own})) < _MOST_KINDS:
-                    others.add(row[column])
+                if column not in cell.others:
+                    before = sum(map(len, cell.rounds.values())) - len(seconds)
+                    cell.others[column] = Counter({own: before})
+                if len(others := cell.others[column]) < _MOST_KINDS:
+                    others[row[column]] += len(seconds)
     return seconds
 
 
