@@ -124,7 +124,8 @@ NEVER = re.compile(
 )
 SIZE = re.compile(
     r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"
-    r"([^/]+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize"
+    r"([^/]+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize|"
+    r"grd[xyz]?"  # of a launch, in nsys and rocprof: kernels of one name work on different sizes
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(

@@ -814,6 +814,11 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             r"so join columns: --columns shape=shape\+M\+N",
         ),
         (
+            "shape,config,GrdX,time_us\nx,a,1,1\nx,a,64,9\n",
+            {},
+            r"column GrdX says '64', but '1' in line 2; .* join columns: --columns shape=shape\+GrdX",
+        ),
+        (
             "shape,config,stat,time_us\nx,a,mean,1\nx,a,std,2\n",
             {},
             "line 3: column stat says 'std', but 'mean' in line 2; they are no repeats",
