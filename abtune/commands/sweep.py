@@ -63,7 +63,8 @@ Examples:
 @click.option(
     "--until-settled",
     is_flag=True,
-    help="Look at the data two or three times, and add seeds only to promising shapes that are not settled.",
+    help="Start with few seeds. Look two or three times, and add seeds only to promising shapes "
+    "without a clear verdict.",
 )
 @click.option(
     "--shapes",
@@ -76,10 +77,10 @@ Examples:
 @click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
 @click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
 @target_option
-@count_option("--trials", f"Candidates in a run. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]")
+@count_option("--trials", f"Schedules in a run. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]")
 @count_option(
     "--trials-per-iter",
-    f"Candidates in an iteration. [default: {_TRIALS['cuda'][1]}; CPU: {_TRIALS['llvm'][1]}]",
+    f"Schedules in an iteration. [default: {_TRIALS['cuda'][1]}; CPU: {_TRIALS['llvm'][1]}]",
 )
 @count_option("--rounds", "Rounds of re-measuring.", defaults.ROUNDS)
 @count_option("--repeats", "Timings per round.", defaults.REPEATS)

@@ -141,9 +141,9 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
 
 _WHAT = (
     "Standard deviations of log latency in percent. noise: between seeds, without the measurement error; "
-    "its interval allows for skewed noise (hull of chi-square and Bonett). session: between rounds of one "
-    "winner. timing: within a round. ICC: correlation of two timings of one winner. error: standard error "
-    "of a seed's value. of noise: the error as a share of the noise."
+    "its interval has the wider limits of two, by chi-square and by Bonett, who allows for skewed noise. "
+    "session: between rounds of one winner. timing: within a round. ICC: correlation of two timings of one "
+    "winner. error: standard error of a seed's value. of noise: the error as a share of the noise."
 )
 _POOLED = "configuration"
 

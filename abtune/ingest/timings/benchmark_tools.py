@@ -24,8 +24,8 @@ from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
 _SHAPE = Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations.")
-_NAMES = """With --run the name of a benchmark is a shape, and NAME is the
-    configuration; with --shape the name is a configuration.
+_NAMES = """Files name each benchmark. With --run old=FILE the names are shapes,
+    and old is the configuration. With --shape they are configurations.
     """
 _CRITERION = re.compile(r'\A\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)

@@ -208,8 +208,8 @@ TIMINGS = Importer(
     columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. Or each
     configuration has a column, such as old_ms, and a shape several lines or files. JSON comes from
     pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
-    below a title. Some files give one name to each timing. With --run the name is a shape, and NAME is the
-    configuration; with --shape the name is a configuration.
+    below a title. Files of benchmark runners name each benchmark. With --run old=FILE the
+    names are shapes, and old is the configuration. With --shape they are configurations.
     """,
     recognises=_recognises,
     read=_read,

@@ -147,7 +147,7 @@ def _directions(same: SameSchedule) -> Grid:
         column("effect %", [percent_cell(side.effect, 1) for side in sides]),
         column(f"{plain_percent(same.level)} interval", map(_interval, sides)),
         Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
-        column("shapes faster", positive, gives_way=1),
+        column("shapes above 0", positive, gives_way=1),
         column("schedules", [str(side.schedules) for side in sides], gives_way=2),
         column("fit", [str(side.fitting) for side in sides]),
         column("same kernel", [str(side.same) for side in sides], gives_way=3),
