@@ -620,6 +620,15 @@ def test_a_measured_number_may_differ_between_repeats(tmp_path: Path) -> None:
     assert read_text(tmp_path, text).sizes["repeat"] == 3
 
 
+@pytest.mark.parametrize("is_count", [True, False])
+def test_counts_in_steps_and_times_of_day_make_repeats(tmp_path: Path, *, is_count: bool) -> None:
+    """Every hundredth iteration counts, and sides that ran in turns share the minute."""
+    cells = [(config, seed, repeat) for seed in range(8) for config in "ab" for repeat in range(3)]
+    lines = [f"x,{c},{s},{100 * r if is_count else f'12:{3 * s + r:02}'},5\n" for c, s, r in cells]
+    dataset = read_text(tmp_path, "shape,config,seed,when,time_us\n" + "".join(lines))
+    assert dataset.sizes["repeat"] == 3
+
+
 @pytest.mark.parametrize(
     ("column", "one", "two", "is_refused"),
     [

@@ -254,14 +254,16 @@ def _splitting(name: str, counts: Sequence[Mapping[str, int]]) -> Sequence[str]:
     words = sorted(split[0]) if split else []
     if are_numbers := all(map(_COUNTED.fullmatch, words)):
         numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
-        if all(math.isclose(high - low, 1) for low, high in itertools.pairwise(numbers)):
-            return []  # they count repeats
+        steps = {round(high - low, 9) for low, high in itertools.pairwise(numbers)}
+        if steps <= {1} or (len(steps) == 1 and numbers[0] == 0 and len(numbers) > 2):
+            return []  # they count repeats: 1, 2, 3, or 0, 100, 200
     # Sizes come equally often in each run, and measured numbers, such as a clock, do not.
     kinds = Counter(frozenset(some.items() if are_numbers else some) for some in split)
     is_name = name.casefold() in SHAPES
     is_alone = is_name or (_MACHINE.fullmatch(name) is not None and not are_numbers)
     alike = sum(number for number in kinds.values() if number > 1 or is_alone)
-    return words if alike > 0.75 * len(counts) or (is_name and alike) else []
+    is_alike = alike > 0.75 * len(counts) and len({word for some in split for word in some}) < _MOST_KINDS
+    return words if is_alike or (is_name and alike) else []
 
 
 def _read_rows(
