@@ -16,7 +16,7 @@ from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneo
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
-from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
+from abtune.stats.testing.significance import OneSided, gained_freedom, moderated_tests, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored
 
@@ -87,7 +87,7 @@ def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats
     configuration, no p-value passes the correction by itself. The noise is that of :func:`planning_noise`.
     """
     first, second = map(planning_noise, what_varies(*sides))
-    requirement, n = _requirement(settings, tests.count), (sides[0].n, sides[1].n)
+    requirement, n = _requirement(sides, settings, tests.count), (sides[0].n, sides[1].n)
     detectable = detectable_boost(n, (first, second), requirement)
     fewest = fewest_seeds(smallest=resolution(settings, tests.count), paired=settings.paired)
     if settings.estimand.searches > 1:  # the plan is for a t-test, which has more power
@@ -115,7 +115,7 @@ def _pass_later(
 def seeds_to_find(boost: npt.ArrayLike, sides: Sides, settings: Settings, *, tests: int) -> Integers:
     """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
     first, second = map(planning_noise, what_varies(*sides))
-    return seeds_needed(boost, (first, second), _requirement(settings, tests))
+    return seeds_needed(boost, (first, second), _requirement(sides, settings, tests))
 
 
 def planning_noise(side: Samples) -> Floats:
@@ -123,9 +123,18 @@ def planning_noise(side: Samples) -> Floats:
     return np.sqrt(moderate(floored(side.noise**2, side.floor), side.n - 1))
 
 
-def _requirement(settings: Settings, tests: int) -> Requirement:
-    level = settings.procedure.planning_level(settings.alpha, tests)
-    return Requirement(level=level, resolution=resolution(settings, tests), paired=settings.paired)
+def shape_agreement(sides: Sides) -> float:
+    """Return the degrees of freedom that a moderated test gains: those of the side that gains less."""
+    return min(gained_freedom(floored(side.noise**2, side.floor), side.n - 1) for side in sides)
+
+
+def _requirement(sides: Sides, settings: Settings, tests: int) -> Requirement:
+    return Requirement(
+        level=settings.procedure.planning_level(settings.alpha, tests),
+        resolution=resolution(settings, tests),
+        paired=settings.paired,
+        agreement=shape_agreement(sides) if settings.difference_test.confirmed_by else 0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,7 +197,7 @@ def main() -> None:
             "series": (series_table, [10 * replications]),
             "looks": (looks_table, [analyses]),
             "paired looks": (paired_looks_table, [analyses]),
-            "plan": (plan_table, [2 * replications]),
+            "plan": (plan_table, [replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),
             "noise limit": (noise_limit_table, [replications]),

@@ -51,6 +51,18 @@ def test_a_dataset_is_planned_with_its_pooled_noise() -> None:
     assert plan.candidate.low < plan.candidate.spread < plan.candidate.high
 
 
+def test_plans_and_reports_gain_alike_from_shapes_that_agree() -> None:
+    """Six shapes of equal noise find the same boost in both, and a smaller one than a pilot of four knows."""
+    noise = np.random.default_rng(1).normal(0, [[0.2], [0.02]], (2, 8))
+    logs = np.tile(noise, (6, 1, 1))
+    dataset = abtune.make_dataset(np.exp(logs), shapes=[*"abcdef"], configs=["old", "new"])
+    pilots = dataset, dataset.isel(shape=slice(4))
+    six, four = (abtune.power(pilot, shapes=6, seeds=[8]).reaches[0].detectable for pilot in pilots)
+    rows = abtune.analyze(dataset).comparisons
+    assert [row.detectable for row in rows] == pytest.approx([six] * 6)
+    assert six < 0.95 * four
+
+
 def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     """Where seeds agree exactly the plan says for each side that it may promise too much, else nothing."""
     plan = plan_from_dataset(make_sweep([0.1, 0.1], n=5, noise=(0.0, 0.02)), CONFIGS, GOAL, level=0.95)

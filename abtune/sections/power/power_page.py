@@ -92,7 +92,6 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     if plan.goal.correlation is not None:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
-    points = "five" if plan.goal.paired else "three"
     most = most_seeds(smallest=plan.goal.requirement.smallest_p, paired=plan.goal.paired)
     if most < MOST_SEEDS:
         yield (
@@ -102,7 +101,7 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     few = f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. "
     yield few * (plan.fewest < MOST_SEEDS) + (
         "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
-        f"as stated, its power is right to about {points} percentage points. Shapes with more noise have "
+        "as stated, its power is right to about five percentage points. Shapes with more noise have "
         "less power."
     )
     if plan.cost is not None:

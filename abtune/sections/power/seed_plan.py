@@ -13,12 +13,13 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
+from abtune.compare.statistics import shape_agreement
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches, parsed, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
-from abtune.stats.skewness import may_be_chance, misled
+from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled
 from abtune.stats.spread import pooled_spread
 from abtune.stats.testing import design
 from abtune.stats.testing.difference_tests import default_correction
@@ -58,6 +59,7 @@ class Goal:
     paired: bool = False  # seeds are pairs, as they are in a dataset of pairs and with a correlation
     correlation: float | None = None  # of the runs of a pair, to plan pairs with the noise of separate runs
     of_candidates: int = 1  # candidates that share the level
+    agreement: float = math.inf  # degrees of freedom that a moderated test gains; infinite for equal noise
 
     @property
     def requirement(self) -> design.Requirement:
@@ -67,6 +69,7 @@ class Goal:
             target=self.target,
             resolution=default_correction(paired=self.paired).resolution(self.alpha, self.shapes),
             paired=self.paired,
+            agreement=0.0 if self.paired or self.shapes < FEWEST_SHAPES else self.agreement,
         )
 
 
@@ -133,6 +136,7 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
     """Return a plan for the noise of a dataset, pooled over its shapes."""
     runs = extract_both(dataset, *configs)
     sides, noise, caveats = what_varies(*runs), [], [*_about_skew(runs), *_about_failed(runs)]
+    goal = replace(goal, agreement=shape_agreement(runs))
     if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
             raise InputError("the dataset has pairs, which show their own correlation; leave it out")

@@ -1,8 +1,9 @@
 """What a design can show, before and after it is run; and designs with several looks at growing data.
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
-attain. The correction enters as the level of the first step of Holm's procedure. Max-T counts the flips of
-pairs once for all shapes; a paired t-test at that level finds about as much.
+attain. A moderated test gains degrees of freedom, up to those for equal noise, where the permutation test is
+the limit. The correction enters as the level of the first step of Holm's procedure. Max-T counts the flips
+of pairs once for all shapes; a paired t-test at that level finds about as much.
 
 The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
 make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
@@ -45,18 +46,23 @@ class WelchPower:
     over b and x is right to 1e-3.
     """
 
-    def __init__(self, seeds: Sequence[Floats], noise: Sequence[Floats], level: npt.ArrayLike) -> None:
+    def __init__(self, seeds: Sequence[Floats], noise: Sequence[Floats], level: Floats, gain: float) -> None:
         n = np.stack(seeds)[..., np.newaxis]
         own = n - 1
         true = np.stack(noise)[..., np.newaxis] ** 2 / n
         share, size = _quantiles(*seeds)
-        variances = true / own * np.stack([share, 1 - share])
+        unit = np.stack([share, 1 - share]) / own
+        variances = true * unit
         more = (n[0] - n[1]).astype(np.int64)
-        freedom = conservative_freedom((variances[0], variances[1]), (own[0], own[1]), more)
+        alone, gained, equal = (
+            conservative_freedom((squares[0], squares[1]), (freedom[0], freedom[1]), more)
+            for squares, freedom in ((variances, own), (variances, own + gain), (unit / n, own))
+        )
         self.error: Floats = np.sqrt(true.sum(axis=0))[..., 0]
-        self.critical: Floats = special.stdtrit(freedom, 1 - np.asarray(level)[..., np.newaxis] / 2)
-        unit = np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
-        scale = self.critical * np.sqrt(variances.sum(axis=0)) / unit
+        planned = np.maximum(alone, np.minimum(gained, equal))
+        self.critical: Floats = special.stdtrit(planned, 1 - level[..., np.newaxis] / 2)
+        scale = self.critical * np.sqrt(variances.sum(axis=0))
+        scale /= np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
         self._reach: Floats = scale[..., np.newaxis] * np.sqrt(size)[..., np.newaxis, :]
 
     def power(self, effect: Floats) -> Floats:
@@ -95,6 +101,7 @@ class Requirement:
     target: float = 0.8
     resolution: float | None = None  # what the smallest p-value has to reach; by default the level
     paired: bool = False  # the seeds of the design are pairs, and the noise of its second side is zero
+    agreement: float = 0.0  # the degrees of freedom that a moderated test adds to both variances
 
     @property
     def smallest_p(self) -> float:
@@ -133,11 +140,11 @@ def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, requirement: Require
     """Return the probability that a true boost is called different, for normal noise.
 
     It is the power of Welch's test at the largest level of the permutation test; the power of both is
-    within three points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
+    within about five points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
     """
     n_first, n_second, *noises = _broadcast(*seeds, *noise)
     level, reachable = _attained(n_first, n_second, requirement)
-    test = WelchPower((n_first, n_second), noises, level)
+    test = WelchPower((n_first, n_second), noises, level, requirement.agreement)
     return np.where(reachable, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
 
 
@@ -145,7 +152,7 @@ def detectable_boost(seeds: Sides, noise: Sides, requirement: Requirement) -> Fl
     """Return the smallest true boost that a design detects; infinite where no p passes, NaN without noise."""
     n_first, n_second, *noises = _broadcast(*seeds, *noise)
     level, reachable = _attained(n_first, n_second, requirement)
-    test = WelchPower((np.maximum(n_first, 2), np.maximum(n_second, 2)), noises, level)
+    test = WelchPower((np.maximum(n_first, 2), np.maximum(n_second, 2)), noises, level, requirement.agreement)
     # In standard errors; the power is over one half where the effect exceeds the critical value.
     low, high = np.zeros(test.error.shape), 20 + 20 * test.critical.max(axis=-1)
     for _ in range(40):
@@ -170,7 +177,7 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
         level, _ = _attained(middle, middle, requirement)
-        test = WelchPower((middle, middle), noises, level)
+        test = WelchPower((middle, middle), noises, level, requirement.agreement)
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     most = most_seeds(smallest=requirement.smallest_p, paired=requirement.paired)

@@ -25,7 +25,7 @@ from abtune.stats.splits import (
     sampled,
     sampled_flips,
 )
-from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored_moments
 
 # How sure it is that shapes agree on their variance as well as their number of degrees of freedom says.
@@ -160,17 +160,22 @@ def moderated_tests(samples: TwoSample) -> OneSided:
     variances, freedoms = [], []
     one, two = floored_moments(samples)
     for side in (one, two):
-        own, seeds, variance, agreement = side.n - 1, np.maximum(side.n, 1), side.variance, 0.0
-        if np.count_nonzero(positive := variance > 0) >= FEWEST_SHAPES:
-            # All shapes together have no more.
-            agreement = min(fit_prior(variance, own, limit=_SURE)[1], float((seeds - 1).sum()))
-            variance = np.where(positive, np.fmax(variance, moderate(variance, own)), variance)
+        own, seeds, variance = side.n - 1, np.maximum(side.n, 1), side.variance
+        if gained := gained_freedom(variance, own):
+            variance = np.where(variance > 0, np.fmax(variance, moderate(variance, own)), variance)
         variances.append(variance / seeds)
-        freedoms.append(np.maximum(own, 1.0) + agreement)
+        freedoms.append(np.maximum(own, 1.0) + gained)
     freedom = conservative_freedom((variances[0], variances[1]), (freedoms[0], freedoms[1]), one.n - two.n)
     error = np.sqrt(variances[0] + variances[1])
     estimate = StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
     return OneSided(estimate=estimate, one_split=split_share(samples))
+
+
+def gained_freedom(variance: Floats, own: Integers) -> float:
+    """Return how many degrees of freedom the shapes' agreement adds: at most those of all shapes together."""
+    if np.count_nonzero(variance > 0) < FEWEST_SHAPES:
+        return 0.0
+    return min(fit_prior(variance, own, limit=_SURE)[1], float(np.maximum(own, 0).sum()))
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:

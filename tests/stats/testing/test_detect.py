@@ -17,7 +17,7 @@ from abtune.stats.testing.design import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.testing.significance import permutation_test, welch_tests
+from abtune.stats.testing.significance import moderated_tests, permutation_test, welch_tests
 from abtune.stats.two_sample import TwoSample
 
 ALONE, OF_29, OF_A_MILLION = (Requirement(level=0.05 / shapes) for shapes in (1, 29, 1_000_000))
@@ -93,6 +93,18 @@ def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -
     welch = welch_tests(samples).difference_p()
     p = np.maximum(welch, permutation_test(samples, rng=rng))
     assert np.mean(p <= alpha * (1 + 1e-12)) == pytest.approx(0.8, abs=0.03 + 3 * np.sqrt(0.16 / rows))
+
+
+def test_a_plan_knows_what_a_moderated_test_gains() -> None:
+    """Of 29 shapes with noise of 10:1, 83 to 93 % of sweeps find the boost; without the gain 98 % would."""
+    sweeps, n, rng = 300, 7, np.random.default_rng(1)
+    goal = Requirement(level=OF_29.level, agreement=math.inf)
+    first, second = rng.normal(0, [[[[0.2]]], [[[0.02]]]], (2, sweeps, 29, n))
+    first[:, 0] += np.log1p(detectable_boost(*design(n, n, (0.2, 0.02)), goal))
+    sides = [TwoSample.without_floor(*sweep) for sweep in zip(first, second, strict=True)]
+    confirming = [moderated_tests(sweep).difference_p()[0] for sweep in sides]
+    permuted = permutation_test(TwoSample.without_floor(first[:, 0], second[:, 0]), rng=rng)
+    assert np.mean(np.maximum(confirming, permuted) <= goal.level) == pytest.approx(0.88, abs=0.05)
 
 
 def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
