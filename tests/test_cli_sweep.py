@@ -160,13 +160,17 @@ def test_a_dry_run_of_one_seed_says_so(run: Run, cpu: None) -> None:
     assert "With 1 seed per configuration the exact test" in run(*QUICK, "--seeds", "1", "--dry-run").out
 
 
-@pytest.mark.parametrize("seeds", [5, 20])
-def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu: None, seeds: int) -> None:
-    """For 5,001 shapes only exact tests suffice, which end at 15 seeds per configuration."""
+@pytest.mark.parametrize(("seeds", "correction"), [(5, "max-t"), (12, "holm"), (20, "max-t"), (4, "")])
+def test_a_dry_run_of_thousands_of_shapes_names_the_correction(
+    run: Run, cpu: None, seeds: int, correction: str
+) -> None:
+    """For 5,001 shapes only exact tests suffice for Holm, of 11 to 15 seeds; max-T takes five."""
     shapes = ",".join(f"M={size}_N=16_K=16" for size in range(16, 5017))
     outcome = run("--shapes", shapes, "--target", "cpu", "--seeds", str(seeds), "--dry-run")
     assert outcome.code == 0
-    assert "cannot find any single difference: use --seeds 11 to 15, or fewer shapes." in outcome.out
+    hopeless = "cannot find any single difference: use --seeds 5 or more, or fewer shapes." in outcome.out
+    assert hopeless == (not correction)
+    assert ("This correction is max-T, because Holm's" in outcome.out) == (correction == "max-t")
 
 
 def test_defaults_follow_the_target(run: Run, set_target: SetTarget) -> None:

@@ -249,13 +249,16 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.testing import design
     from abtune.stats.testing.design import ALPHA, PROMISING, Look
-    from abtune.stats.testing.difference_tests import default_correction
+    from abtune.stats.testing.difference_tests import Correction, default_correction
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
-    reachable = design.smallest_p(seeds, seeds, paired=paired)
-    correction = default_correction(paired=paired, looks=until_settled)
-    needed = correction.resolution(looks[-1].alpha, family)
+    reachable, alpha = design.smallest_p(seeds, seeds, paired=paired), looks[-1].alpha
+
+    def correction(n: int) -> Correction:
+        return default_correction(paired=paired, looks=until_settled, alpha=alpha, seeds=[(n, n)] * family)
+
+    needed = correction(seeds).resolution(alpha, family)
     unit, per_side = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
@@ -269,17 +272,22 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
         ]
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g}% confidence"
     which = f"The correction over {family} shapes" if family > 1 else "A difference"
+    is_max_t = correction(seeds).joint is not None and not paired
     lines += [
         f"With {count(seeds, unit)}{per_side} the exact test reaches p = {reachable:.2g} at best.",
         f"{which} needs p = {needed:.2g} or less {level}.",
+        *["This correction is max-T, because Holm's can show no difference with these seeds."] * is_max_t,
     ]
     if reachable <= needed:
         return [*lines, "This design can find a difference; abtune power says how large it must be."]
-    enough = design.fewest_seeds(smallest=needed, paired=paired)
-    most = design.most_seeds(smallest=needed, paired=paired)
-    more = f"to {most}" if most < design.MOST_SEEDS else "or more"
-    remedies = [f"--seeds {enough} {more}"] if enough <= most else []
-    if needed < looks[-1].alpha:  # it depends on the number of shapes
+    enough = [
+        n
+        for n in range(2, 40)  # beyond, p is of random splits
+        if design.smallest_p(n, n, paired=paired) <= correction(n).resolution(alpha, family)
+    ]
+    more = f"to {enough[-1]}" if enough and enough[-1] < 39 else "or more"
+    remedies = [f"--seeds {enough[0]} {more}"] if enough else []
+    if needed < alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")
     return [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
 

@@ -18,7 +18,7 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
-from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds, most_seeds, smallest_p
+from abtune.stats.testing.design import MOST_SEEDS, fewest_for_max_t, fewest_seeds, most_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
@@ -299,13 +299,18 @@ def _about_estimand(settings: Settings) -> Iterator[str]:
 def _about_resolution(
     judged: Sequence[Comparison], rows: Sequence[Comparison], settings: Settings
 ) -> Iterator[str]:
-    """Yield whether the seeds are too few for any difference to pass the correction."""
+    """Yield whether the seeds are too few for any difference to pass the correction, or Holm's."""
     # Invalid shapes with a p-value are part of the correction, too.
     tested = sum(not math.isnan(row.p) for row in rows)
     needed = resolution(settings, max(tested, 1))
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
     smallest = min(smallest_p(*n, paired=settings.paired) for n in sizes)
     if smallest <= needed:
+        if not settings.paired and smallest > settings.procedure.planning_level(settings.alpha, tested):
+            yield (
+                f"The correction over {tested:,} shapes is max-T, because Holm's can show no difference with "
+                "these seeds."
+            )
         return
     enough = fewest_seeds(smallest=needed, paired=settings.paired)
     # Benjamini and Hochberg require k times less if k shapes differ together.
@@ -322,7 +327,8 @@ def _about_resolution(
         joint = CORRECTIONS["max-t"]
         if settings.look_alpha is None and joint.fits(settings.difference_test):
             fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)
-            takes += f", or {fewer} with --correction max-t" if fewer < enough else ""
+            fewer = max(fewer, 0 if settings.paired else fewest_for_max_t(tested))
+            takes += f", or {fewer} of every shape with --correction max-t" if fewer < enough else ""
         yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
 
 

@@ -75,8 +75,8 @@ def analyze(
         What the boost of a shape compares: geometric-mean, or best-of:K, the expected best of K
         searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
     correction : str, optional
-        Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
-        max-t for the sign-flip test, and holm for others.
+        Over the shapes: holm; max-t, for few seeds or pairs; bh, a screen; none. The default is max-t for
+        pairs, and for many shapes whose five or six seeds are too few for holm; else holm.
     of_candidates : int
         Candidates that are judged against the same baseline. Each gets that share of the level of the tests.
 
@@ -100,8 +100,9 @@ def analyze(
     inconclusive
     """
     validate(dataset)
+    chosen = restrict(dataset, shapes)
     settings = make_settings(
-        dataset,
+        chosen,
         baseline=baseline,
         candidate=candidate,
         weights=weights,
@@ -116,7 +117,6 @@ def analyze(
     )
     if weights is not None and of_throughputs(dataset):
         raise InputError("weights need times, and this dataset has throughputs, which add up to no time")
-    chosen = restrict(dataset, shapes)
     analysis = compare(chosen, settings)
     _check_seeds(analysis)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)

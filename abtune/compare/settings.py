@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,6 +12,7 @@ import xarray as xr
 
 from abtune.dataset.schema import is_paired, labels_of
 from abtune.errors import InputError, unknown_name
+from abtune.samples import extract
 from abtune.shapes import PRESETS, select_labels
 from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import Method, methods_for
@@ -39,7 +40,7 @@ class Settings:
     estimand: Estimand = Estimand.GEOMETRIC_MEAN  # whose ratio the boost is; its name becomes one
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
-    correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default of the test
+    correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
     of_candidates: int = 1  # candidates that are judged against the baseline, which share the level
@@ -133,9 +134,17 @@ def make_settings(
     first, second = configurations(dataset, baseline, candidate)
     calls = None if weights is None else as_weights(weights)
     paired = is_paired(dataset)
-    if LOOKS in dataset.attrs and not choices.get("correction"):
-        choices["correction"] = default_correction(paired=paired, looks=True).name
-    return Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
+    settings = Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
+    if choices.get("correction") or settings.estimand is not Estimand.GEOMETRIC_MEAN:
+        return settings
+    seeds = zip(*(extract(dataset, config).n.tolist() for config in (first, second)), strict=True)
+    default = default_correction(
+        paired=paired,
+        looks=LOOKS in dataset.attrs,
+        alpha=settings.alpha,
+        seeds=[n for n in seeds if min(n) >= 2],  # others have no test
+    )
+    return replace(settings, correction=default.name)
 
 
 def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:

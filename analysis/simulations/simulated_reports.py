@@ -44,7 +44,7 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     **UNLIKE,
 }
 RULES: Mapping[str, str] = {
-    "default: permutation + Welch, holm": "holm",
+    "permutation + Welch, holm": "holm",
     "permutation + Welch, max-t": "max-t",
     "permutation + Welch, bh": "bh",
     "permutation + Welch, none": "none",

@@ -231,7 +231,7 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
         shared = session * rng.standard_normal((2, 1, n))
         values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
         values[0] += boosts[:, np.newaxis]
-        sides = _samples(values[0]), _samples(values[1])
+        sides = samples_of(values[0]), samples_of(values[1])
         result, _ = overall(sides, sides, kinds, settings)
         for index, (line, true) in enumerate(
             ((result.these_shapes, math.expm1(boosts.mean())), (result.shapes_like_these, 0.0))
@@ -291,7 +291,7 @@ def _few_against_many(n: int, m: int, few: float, many: float, reports: int) -> 
     return float(np.mean((interval.low <= 0) & (interval.high >= 0))), these / reports
 
 
-def _samples(value: Array) -> Samples:
+def samples_of(value: Array) -> Samples:
     """Make one side whose winners were timed once."""
     shapes, n = value.shape
     none = np.zeros(shapes, dtype=np.int64)

@@ -195,13 +195,14 @@ def test_a_side_that_mostly_fails_is_invalid() -> None:
 
 
 def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
-    """Five seeds of a shape cannot pass the correction over 29; that all are faster is no contradiction."""
-    analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=5, noise=0.01))
+    """Five seeds of a shape cannot pass Holm over 29; that all are faster is no contradiction."""
+    analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=5, noise=0.01), correction="holm")
     assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
     assert "All 29 are faster (none by their own verdicts)" in analysis.sentence
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 0.0079; the correction "
-        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 4 with --correction max-t."
+        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 5 of every shape with "
+        "--correction max-t."
     ) in analysis.caveats
     reason = "No difference can pass the correction with 5 + 5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
@@ -211,10 +212,12 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
 
 def test_a_level_beyond_random_splits_takes_fewer_seeds() -> None:
     """Random splits of 16 seeds reach no p that is small enough. The exact test of 12 seeds does."""
-    analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=16, noise=0.01), level=0.9999)
+    many = make_sweep(np.full(29, 0.5), n=16, noise=0.01)
+    analysis = abtune.analyze(many, level=0.9999, correction="holm")
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 1e-05; the correction over "
-        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 with --correction max-t."
+        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 of every shape with "
+        "--correction max-t."
     ) in analysis.caveats
     fewer = abtune.analyze(make_sweep(np.full(29, 0.5), n=12, noise=0.01), level=0.9999)
     assert {row.verdict for row in fewer.comparisons} == {Verdict.IMPROVED}

@@ -163,7 +163,7 @@ def test_too_few_pairs_for_the_correction() -> None:
         assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
         no = f"No difference can pass the correction with {pairs} pairs. It takes {takes}."
         assert no in analysis.comparisons[0].reason
-        less = ", or 6 with --correction max-t" if correction == "holm" else ""
+        less = ", or 6 of every shape with --correction max-t" if correction == "holm" else ""
         assert any(f"It takes {takes} pairs{less}." in note for note in analysis.caveats)
 
 

@@ -101,15 +101,62 @@ def test_benjamini_and_hochberg_pass_together_what_cannot_pass_alone(shapes: int
 
 
 def test_max_t_finds_something_with_five_seeds() -> None:
-    """29 shapes at 5 + 5: Holm never can, max-T does, and says how."""
+    """29 shapes at 5 + 5: Holm never can; max-T does, is the default, and says why."""
     dataset = make_sweep(np.repeat([0.0, 0.5], [19, 10]), n=5, noise=0.02)
-    hopeless = abtune.analyze(dataset)
+    hopeless = abtune.analyze(dataset, correction="holm")
     assert not any(row.verdict is Verdict.IMPROVED for row in hopeless.comparisons)
-    analysis = abtune.analyze(dataset, correction="max-t")
+    analysis = abtune.analyze(dataset)
+    why = "The correction over 29 shapes is max-T, because Holm's can show no difference with these seeds."
+    assert why in analysis.caveats
+    assert why not in hopeless.caveats
     assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
     assert "max-T" in analysis.settings.procedure.words
     assert not any("No single shape can be shown to differ" in note for note in analysis.caveats)
     assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sizes", "candidates", "correction"),
+    [
+        (29, (6, 6), 1, "max-t"),
+        (29, (7, 7), 1, "holm"),
+        (29, (5, 6), 1, "max-t"),
+        (29, (5, 7), 1, "holm"),
+        (29, (4, 4), 1, "holm"),  # neither shows skewness nor lets Holm pass
+        (24, (5, 5), 1, "holm"),  # 120 seeds per side may not show skewness
+        (25, (5, 5), 1, "max-t"),
+        (21, (6, 6), 1, "holm"),
+        (21, (6, 6), 2, "max-t"),  # at half the level
+    ],
+)
+def test_the_default_correction_depends_on_numbers_alone(
+    shapes: int, sizes: tuple[int, int], candidates: int, correction: str
+) -> None:
+    """Max-T where Holm can pass no shape, if each has five seeds per side; latencies never count."""
+    for boost in (0.0, 0.5):
+        dataset = make_sweep(np.full(shapes, boost), n=sizes[0], m=sizes[1])
+        assert abtune.analyze(dataset, of_candidates=candidates).settings.correction == correction
+        assert abtune.analyze(dataset, correction="holm").settings.correction == "holm"
+
+
+def test_the_default_correction_of_unequal_shapes() -> None:
+    """One shape with seven seeds can pass Holm; one with four keeps it; one without a test does not count."""
+    seconds = np.exp(np.random.default_rng(0).normal(-7, 0.02, (29, 2, 7)))
+    seconds[:, :, 5:] = np.nan
+    labels = [f"s{index}" for index in range(29)]
+
+    def correction(own: np.ndarray, **choices: object) -> str:
+        changed = seconds.copy()
+        changed[0] = own
+        dataset = abtune.make_dataset(changed, shapes=labels, configs=["a", "b"])
+        return abtune.analyze(dataset, **choices).settings.correction
+
+    assert correction(seconds[0]) == "max-t"
+    assert correction(np.full((2, 7), 1e-3)) == "holm"
+    four = np.where(np.arange(7) < 4, 1e-3, np.nan)
+    assert correction(four) == "holm"
+    assert correction(four, shapes=labels[1:]) == "max-t"
+    assert correction(np.full((2, 7), np.nan)) == "max-t"
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

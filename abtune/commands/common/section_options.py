@@ -150,7 +150,7 @@ choice_options = together(
         type=Registered(lambda: CORRECTIONS),
         help="How p-values are corrected over the shapes: "
         f"{', '.join(f'{one.name} {one.hint}' for one in CORRECTIONS.values() if one.hint)}. "
-        f"[default: {default_correction(paired=False).name}; "
+        f"[default: {default_correction(paired=False).name}, or max-t for many shapes of 5 or 6 seeds; "
         f"for pairs {default_correction(paired=True).name}]",
     ),
 )

@@ -17,7 +17,7 @@ import xarray as xr
 from abtune.compare.caveats import of_neighbours
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.overall import half_over_seeds
-from abtune.compare.settings import Settings, make_settings
+from abtune.compare.settings import Settings, configurations
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of, of_throughputs
@@ -191,8 +191,7 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
     if len(both) < 2:
         shared = f"{', '.join(both)}; --config compares the latencies of one" if both else "none"
         raise InputError(f"a boost takes two configurations of both datasets; they share {shared}")
-    chosen = make_settings(a.sel(config=both), baseline=baseline, candidate=candidate)
-    return ((chosen.baseline, chosen.candidate),) * 2
+    return (configurations(a.sel(config=both), baseline, candidate),) * 2
 
 
 def _shape_changes(

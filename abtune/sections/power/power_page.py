@@ -10,7 +10,7 @@ from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
-from abtune.stats.testing.design import MOST_SEEDS, most_seeds
+from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds
 from abtune.text import NOTHING, count, plain_percent, spread_percent
 
 if TYPE_CHECKING:
@@ -92,13 +92,10 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     if plan.goal.correlation is not None:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
-    most = most_seeds(smallest=plan.goal.requirement.smallest_p, paired=plan.goal.paired)
-    if most < MOST_SEEDS:
-        yield (
-            f"Above {most} {_unit(plan)} no shape can be shown to differ: p is of random splits, too few for "
-            f"{plan.goal.shapes:,} shapes. Judge these with abtune analyze --correction max-t."
-        )
     few = f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. "
+    holm = fewest_seeds(smallest=plan.goal.requirement.level)
+    if plan.goal.requirement.holm_first and plan.fewest < holm < MOST_SEEDS:
+        yield (f"Below {holm} {_unit(plan)} the correction is max-T, because Holm's can show no difference.")
     yield few * (plan.fewest < MOST_SEEDS) + (
         "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
         "as stated, its power is right to about five percentage points. Shapes with more noise have "

@@ -22,7 +22,7 @@ from abtune.samples import Sides, extract_both, two_sample, what_varies
 from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled
 from abtune.stats.spread import pooled_spread
 from abtune.stats.testing import design
-from abtune.stats.testing.difference_tests import default_correction
+from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
 from abtune.stats.two_sample import Floats
 from abtune.text import count, percent
 
@@ -67,9 +67,10 @@ class Goal:
         return design.Requirement(
             level=self.alpha / self.shapes,
             target=self.target,
-            resolution=default_correction(paired=self.paired).resolution(self.alpha, self.shapes),
+            resolution=CORRECTIONS["max-t"].resolution(self.alpha, self.shapes),
             paired=self.paired,
             agreement=0.0 if self.paired or self.shapes < FEWEST_SHAPES else self.agreement,
+            holm_first=default_correction(paired=self.paired).joint is None,
         )
 
 
@@ -187,7 +188,7 @@ def _plan(
         baseline=sides[0],
         candidate=sides[-1],
         goal=goal,
-        fewest=design.fewest_seeds(smallest=goal.requirement.smallest_p, paired=goal.paired),
+        fewest=design.fewest_that_find(goal.requirement),
         needs=tuple(
             Need(boost=boost, seeds=n if n < design.MOST_SEEDS else None, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)

@@ -2,8 +2,8 @@
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
 attain. A moderated test gains degrees of freedom, up to those for equal noise, where the permutation test is
-the limit. The correction enters as the level of the first step of Holm's procedure. Max-T counts the flips
-of pairs once for all shapes; a paired t-test at that level finds about as much.
+the limit. The correction enters as the level of the first step of Holm's procedure. Max-T counts the splits
+of the seeds once for all shapes; a t-test at that level finds about as much.
 
 The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
 make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
@@ -102,6 +102,7 @@ class Requirement:
     resolution: float | None = None  # what the smallest p-value has to reach; by default the level
     paired: bool = False  # the seeds of the design are pairs, and the noise of its second side is zero
     agreement: float = 0.0  # the degrees of freedom that a moderated test adds to both variances
+    holm_first: bool = False  # whether a joint correction is only for seeds with which Holm's passes nothing
 
     @property
     def smallest_p(self) -> float:
@@ -121,6 +122,21 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
     # With equal numbers, the split with the sides exchanged is as extreme as the observed one.
     share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
+
+
+# With fewer seeds of a shape, or of all shapes, no skewness shows. If one side fails in 1 of 5 searches, more
+# than 5 % of reports then have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
+_FEWEST_FOR_MAX_T, _FEWEST_OF_ALL = 5, 125
+
+
+def fewest_for_max_t(shapes: int) -> int:
+    """Return the seeds per side of each shape from which max-T may replace Holm's correction."""
+    return max(_FEWEST_FOR_MAX_T, math.ceil(_FEWEST_OF_ALL / shapes))
+
+
+def takes_max_t(smallest: npt.ArrayLike, fewest: npt.ArrayLike, *, shapes: int, alpha: float) -> Booleans:
+    """Return whether max-T replaces Holm's correction: no smallest p passes Holm, and seeds are enough."""
+    return (np.asarray(smallest) > alpha / shapes) & (np.asarray(fewest) >= fewest_for_max_t(shapes))
 
 
 def most_seeds(*, smallest: float, paired: bool = False) -> int:
@@ -172,7 +188,7 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
     """
     size, *noises = _broadcast(boost, *noise)
     effect = np.log1p(size)
-    fewest = fewest_seeds(smallest=requirement.smallest_p, paired=requirement.paired)
+    fewest = fewest_that_find(requirement)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
@@ -194,6 +210,12 @@ def fewest_seeds(*, smallest: float, paired: bool = False) -> int:
     return MOST_SEEDS
 
 
+def fewest_that_find(requirement: Requirement) -> int:
+    """Return the smallest n for which n + n seeds, or n pairs, can find a difference; 1,000,000 for none."""
+    n = np.arange(2.0, 40.0)
+    return int(np.append(n[_attained(n, n, requirement)[1]], MOST_SEEDS)[0])
+
+
 def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
     smallest = np.vectorize(smallest_p, otypes=[np.float64])
@@ -203,10 +225,16 @@ def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tu
     # A joint correction counts the splits once for all shapes. A claim allows k splits that are as extreme,
     # its own among them. How many others there are has about a Poisson distribution, with the median k - 1
     # where its mean is k - 1/3. So of few splits the plan takes a third of a step less than k of them.
+    level = attainable_level(step, requirement.level)
     if requirement.smallest_p > requirement.level:
         fewer = np.where(reachable, attained - step / 3, requirement.smallest_p)
-        return requirement.level * fewer / requirement.smallest_p, reachable
-    level = attainable_level(step, requirement.level)
+        joint = requirement.level * fewer / requirement.smallest_p
+        if not requirement.holm_first:
+            return joint, reachable
+        alpha, shapes = requirement.smallest_p, round(requirement.smallest_p / requirement.level)
+        fewest = np.minimum(n_first, n_second)
+        reachable &= takes_max_t(step, fewest, shapes=shapes, alpha=alpha) | (level > 0)
+        return np.where(level > 0, level, joint), reachable
     return np.where(level > 0, level, requirement.level), reachable
 
 

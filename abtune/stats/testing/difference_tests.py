@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -167,8 +167,20 @@ CORRECTIONS: Mapping[str, Correction] = {
 }
 
 
-def default_correction(*, paired: bool, looks: bool = False) -> Correction:
-    """Return the correction of the default test of means, of pairs or not, with several looks or not."""
+def default_correction(
+    *, paired: bool, looks: bool = False, alpha: float = 1.0, seeds: Collection[tuple[int, int]] = ()
+) -> Correction:
+    """Return the correction of the default test of means, by the design alone.
+
+    ``seeds`` are those of each tested shape. Where Holm's correction can pass no shape, max-T replaces it.
+    """
     if looks:  # a shape that a look dropped has few pairs, and with it max-T finds less
         return CORRECTIONS["holm"]
-    return CORRECTIONS[TESTS[Estimand.GEOMETRIC_MEAN, paired].correction]
+    default = CORRECTIONS[TESTS[Estimand.GEOMETRIC_MEAN, paired].correction]
+    if default.joint is None and len(seeds) > 1:
+        from abtune.stats.testing.design import smallest_p, takes_max_t
+
+        least, fewest = min(smallest_p(*n) for n in set(seeds)), min(map(min, seeds))
+        if takes_max_t(least, fewest, shapes=len(seeds), alpha=alpha):
+            return CORRECTIONS["max-t"]
+    return default

@@ -1,0 +1,78 @@
+"""Simulated reports with too few seeds for Holm's correction, judged by max-T, for calibrate_methods.py.
+
+The smallest p of 6+6 seeds is 2/924. Over 29 shapes Holm's correction asks for 0.05/29, so it finds nothing
+in any of these designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
+import numpy as np
+from noise_kinds import Array, Noise, lognormal
+from simulated_reports import ALPHA, PAIRS, SHAPES, confirming_p, table
+from unseen_noise import UNSEEN, samples_of
+
+from abtune.compare.settings import Settings
+from abtune.compare.statistics import compute
+from abtune.stats.two_sample import Booleans, TwoSample
+
+SETTINGS = Settings(baseline="old", candidate="new", correction="max-t")
+DESIGNS = ((4, 4), (5, 5), (6, 6), (5, 6), (6, 5))
+DIFFERS, ERRORS = np.arange(SHAPES) % 3 == 2, 4.5  # shapes that differ, by this many standard errors
+
+
+def varied(spread: float) -> Noise:
+    """Return normal noise whose spread differs between shapes: of ten shapes, seven have half to twice it."""
+    return lambda rng, shape: lognormal(spread)(rng, shape) * np.exp(rng.normal(0, 0.7, (shape[0], 1)))
+
+
+KINDS: Mapping[str, tuple[Noise, Noise]] = {
+    **{name: PAIRS[name] for name in ("lognormal 2 %", "exponential", "spread 4:1", "one side skewed")},
+    "spread 10:1": (lognormal(0.2), lognormal(0.02)),
+    "spreads vary": (varied(0.02), varied(0.02)),
+    "one side fails 1 in 5": PAIRS["one side fails 1 in 5"],
+    **UNSEEN,
+}
+
+
+def short_sweeps_table(reports: int) -> str:
+    """Lay out percent of reports with a false difference, and how many of nine true ones are found."""
+    rows = []
+    for name, pair in KINDS.items():
+        false = [_called(pair, n, m, reports).any(axis=1).mean() for n, m in DESIGNS]
+        false.append(_called(pair, 6, 6, reports, lost=True).any(axis=1).mean())
+        finds = [_called(pair, n, n, reports // 5, ERRORS)[:, DIFFERS].sum(axis=1).mean() for n in (5, 6)]
+        rows.append([name, *(f"{100 * share:.1f}" for share in false), *(f"{few:.1f}" for few in finds)])
+    heads = [*(f"false, {n}+{m}" for n, m in DESIGNS), "false, 5 or 6", "found, 5+5", "found, 6+6"]
+    return table(["noise", *heads], rows)
+
+
+def _called(
+    pair: tuple[Noise, Noise], n: int, m: int, reports: int, errors: float = 0.0, *, lost: bool = False
+) -> Booleans:
+    """Return which shapes reports call different; some shapes may have ``lost`` a seed of a side."""
+    rng = np.random.default_rng([15, n, m])
+    spread = [float(noise(rng, (20_000, 5)).std()) for noise in pair]
+    shift = errors * np.sqrt(spread[0] ** 2 / n + spread[1] ** 2 / m)
+    called = np.zeros((reports, SHAPES), dtype=bool)
+    for report in called:
+        sides = pair[0](rng, (SHAPES, n)) + shift * DIFFERS[:, np.newaxis], pair[1](rng, (SHAPES, m))
+        for side in sides if lost else ():
+            side[rng.random(SHAPES) < 0.5, -1] = np.nan
+        report[:] = _differ(*sides)
+    return called
+
+
+def _differ(first: Array, second: Array) -> Booleans:
+    """Return which shapes a report calls different."""
+    confirming = confirming_p(TwoSample.without_floor(first, second))
+    if confirming.min() > ALPHA / SHAPES:  # nothing can pass
+        return np.zeros(SHAPES, dtype=bool)
+    statistics = compute((samples_of(first), samples_of(second)), SETTINGS, bounds=False)
+    tests, interval = statistics.tests, statistics.interval
+    p = np.maximum(tests.p_adjusted, tests.p_welch_adjusted)
+    if tests.p_resampled_adjusted is not None:
+        p = np.fmax(p, tests.p_resampled_adjusted)
+    return (p <= ALPHA) & ((interval.low > 0) | (interval.high < 0))
