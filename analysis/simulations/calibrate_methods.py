@@ -188,7 +188,7 @@ def main() -> None:
             "not slower": (not_slower_table, [analyses // 2]),
             "at least": (at_least_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
-            "short sweeps": (short_sweeps_table, [analyses]),
+            "short sweeps": (short_sweeps_table, [5 * analyses // 2]),
             "coarse timer": (coarse_table, [analyses // 4]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),
