@@ -177,7 +177,7 @@ def main() -> None:
             "claims": (claims_table, [analyses // 2]),
             "some share": (some_share_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
-            "same schedules": (same_schedule_table, [analyses // 4]),
+            "same schedules": (same_schedule_table, [analyses]),
             "drift": (drift_table, [analyses // 4]),
             "two modes": (modes_table, [analyses // 4]),
             "unequal counts": (unequal_table, [analyses // 2]),

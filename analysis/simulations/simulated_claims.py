@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from unittest import mock
@@ -121,15 +122,16 @@ LOSSES = {"half lose 10 %": (0.5, 0.1), "1 in 5 loses 15 %": (0.2, 0.16), "1 in 
 def same_schedule_table(reports: int) -> str:
     """Lay out how often the code of same schedules is called faster, where its mean effect is zero."""
     numbers, rows = (2, 3, 5, 10), []
-    for name, (often, loss) in {"normal 10 %": (0.0, 0.0), **LOSSES}.items():
-        row = [name]
+    kinds = {"normal 10 %": (0.0, 0.0), **LOSSES}
+    for shapes, (name, (often, loss)) in itertools.product((SHAPES, 5), kinds.items()):
+        row = [f"{name}{'' if shapes == SHAPES else f', {shapes} shapes'}"]
         for n in numbers:
-            rng, analysis = np.random.default_rng([19, n]), _sweep_of(n)
+            rng, analysis = np.random.default_rng([19, n]), _sweep_of(shapes, n)
             wrong = np.zeros(3)
             for _ in range(reports):
-                effects = rng.normal(0, 0.003 if often else 0.1, (SHAPES, n))
+                effects = rng.normal(0, 0.003 if often else 0.1, (shapes, n))
                 effects += np.where(rng.random(effects.shape) < often, -loss, loss * often / (1 - often))
-                dataset = with_transfers(analysis.dataset, effects.tolist(), [["does not fit"] * n] * SHAPES)
+                dataset = with_transfers(analysis.dataset, effects.tolist(), [["does not fit"] * n] * shapes)
                 same = describe_same_schedule(replace(analysis, dataset=dataset))
                 named = any(one.reading is Reading.FASTER for one in same.shapes)
                 wrong += [named, same.claims[0].at_least > 0, same.of_baseline.low > 0]
@@ -138,8 +140,8 @@ def same_schedule_table(reports: int) -> str:
     return table(["schedules", *map(str, numbers)], rows)
 
 
-def _sweep_of(seeds: int) -> Analysis:
-    return abtune.analyze(make_sweep([0.0] * SHAPES, n=seeds, rounds=2, timing_noise=0.001))
+def _sweep_of(shapes: int, seeds: int) -> Analysis:
+    return abtune.analyze(make_sweep([0.0] * shapes, n=seeds, rounds=2, timing_noise=0.001))
 
 
 ALIKE = {"normal 10 %": lognormal(0.1), "exponential": skewed(1, 0.1)}
