@@ -620,6 +620,30 @@ def test_a_measured_number_may_differ_between_repeats(tmp_path: Path) -> None:
     assert read_text(tmp_path, text).sizes["repeat"] == 3
 
 
+@pytest.mark.parametrize(
+    "values", [range(60, 80, 2), ("1755", "1965", "1980"), ("93%", "95%", "99%"), ("0.1", "0.2", "0.4")]
+)
+def test_measured_values_that_come_again_in_many_runs_make_repeats(
+    tmp_path: Path, values: Sequence[object]
+) -> None:
+    """Among hundreds of runs most pairs of temperatures come twice, but no pair is that of most runs."""
+    rng = np.random.default_rng(0)
+    cells = [(x, config, seed) for x in range(29) for config in "ab" for seed in range(10) for _ in range(3)]
+    lines = ["x{},{},{},{},5\n".format(*cell, rng.choice(values)) for cell in cells]
+    text = "shape,config,seed,measured,time_us\n" + "".join(lines)
+    assert read_text(tmp_path, text).sizes["repeat"] == 3
+
+
+@pytest.mark.parametrize("column", ["iteration", "iter", "step"])
+def test_numbers_in_a_column_of_iterations_count_repeats(tmp_path: Path, column: str) -> None:
+    """The name tells 100 and 200 from sizes. Elsewhere they are refused, and may number runs."""
+    lines = [f"x,{config},{number},5\n" for config in "ab" for number in (100, 200)]
+    text = f"shape,config,{column},time_us\n" + "".join(lines)
+    refused = pytest.raises(DatasetError, match="if each is a run: --columns seed=step; if these are repeats")
+    with refused if column == "step" else contextlib.nullcontext():
+        assert read_text(tmp_path, text).sizes["repeat"] == 2
+
+
 @pytest.mark.parametrize("is_count", [True, False])
 def test_counts_in_steps_and_times_of_day_make_repeats(tmp_path: Path, *, is_count: bool) -> None:
     """Every hundredth iteration counts, and sides that ran in turns share the minute."""

@@ -56,7 +56,7 @@ from abtune.ingest.units import (
 from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
-_RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iteration", "process", "experiment"}
+_RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iter", "iteration", "process", "experiment"}
 # A column of errors may hold error bars, which say nothing of the outcome.
 _ERROR = re.compile("errors?|exceptions?", re.IGNORECASE)
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
@@ -231,39 +231,50 @@ def read_rows(
 
 def _check_repeats(table: Table) -> None:
     """Refuse a column such as a device or a batch size, which splits the times of most cells alike."""
-    several = [cell for cell in table.cells.values() if sum(map(len, cell.rounds.values())) > 1]
+    several = {key: cell for key, cell in table.cells.items() if sum(map(len, cell.rounds.values())) > 1}
+    cells_of = Counter(shape for shape, _, _ in several)
     for column in sorted(table.differ):
+        # Cells that are alone in their shape are alike if shapes are.
+        counts: list[tuple[str | None, Mapping[str, int]]] = [
+            (shape if cells_of[shape] > 1 else None, cell.others.get(column, {}))
+            for (shape, _, _), cell in several.items()
+        ]
         name = table.names[column]
-        if not (words := _splitting(name, [cell.others.get(column, {}) for cell in several])):
+        if not (words := _splitting(name, counts)):
             continue
         own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
         joined = shlex.quote("shape=" + "+".join([*own, name]))
         ways = f"keep one of them, or join columns: --columns {joined}"
+        if "seed" not in table.columns and all(map(str.isdecimal, words)):
+            ways += f"; if each is a run: --columns {shlex.quote(f'seed={name}')}"
         if "round" not in table.columns:
             ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
         both = " and ".join(shortened(repr(word)) for word in words[:2])
         raise DatasetError(f"column {name} says {both} of one run; {ways}")
 
 
-def _splitting(name: str, counts: Sequence[Mapping[str, int]]) -> Sequence[str]:
+def _splitting(name: str, counts: Sequence[tuple[str | None, Mapping[str, int]]]) -> Sequence[str]:
     """Return what a column says of one run, if that tells its times apart and the same of most runs.
 
-    ``counts`` has for each run how many times stand beside which value.
+    ``counts`` has for each run its shape, and how many times stand beside which value.
     """
-    split = [some for some in counts if 1 < len(some) < _MOST_KINDS and all(some)]
-    words = sorted(split[0]) if split else []
+    split = [(shape, some) for shape, some in counts if 1 < len(some) < _MOST_KINDS and all(some)]
+    words = sorted(split[0][1]) if split else []
     if are_numbers := all(map(_COUNTED.fullmatch, words)):
         numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
         steps = {round(high - low, 9) for low, high in itertools.pairwise(numbers)}
-        if steps <= {1} or (len(steps) == 1 and numbers[0] == 0 and len(numbers) > 2):
+        is_count = steps <= {1} or (len(steps) == 1 and numbers[0] == 0 and len(numbers) > 2)
+        if is_count or name.casefold() in _RUNS:
             return []  # they count repeats: 1, 2, 3, or 0, 100, 200
-    # Sizes come equally often in each run, and measured numbers, such as a clock, do not.
-    kinds = Counter(frozenset(some.items() if are_numbers else some) for some in split)
+    # Sizes come equally often in each run of a shape, and measured numbers, such as a clock, do not.
+    kinds = Counter((shape, frozenset(some.items() if are_numbers else some)) for shape, some in split)
+    # The most frequent of each shape, which is the last one here.
+    usual = {shape: number for (shape, _), number in reversed(kinds.most_common()) if number > 1}
     is_name = name.casefold() in SHAPES
     is_alone = is_name or (_MACHINE.fullmatch(name) is not None and not are_numbers)
-    alike = sum(number for number in kinds.values() if number > 1 or is_alone)
-    is_alike = alike > 0.75 * len(counts) and len({word for some in split for word in some}) < _MOST_KINDS
-    return words if is_alike or (is_name and alike) else []
+    alike = len(split) if is_alone else sum(usual.values())
+    few = len({word for _, some in split for word in some}) < _MOST_KINDS
+    return words if (alike > 0.75 * len(counts) and few) or (is_name and alike) else []
 
 
 def _read_rows(
