@@ -39,9 +39,12 @@ def test_more_shapes_than_random_splits_resolve_are_planned(run: Run) -> None:
     """Over 6,000 shapes Holm takes 11 to 15 seeds, and max-T any from five; sentences say so."""
     text = " ".join(run("power", "h200-pilot", "--shapes", "6000").out.split())
     assert " 20% 41 55,743 1,376 50% 13 17,675 436 " in text
-    assert "Below 11 seeds per configuration the correction is max-T" in text
+    assert "Below 11 and above 15 seeds per configuration the correction is max-T" in text
     assert "Below 5 seeds per configuration no shape can be shown to differ." in text
     assert "max-T" not in run("power", "h200-pilot", "--shapes", "20").out
+    for shapes, seeds in (("29", "Below 7"), ("10000000", "With any number of")):
+        more = run("power", "h200-pilot", "--shapes", shapes).out
+        assert f"• {seeds} seeds per configuration the correction is max-T" in more
 
 
 def test_the_number_of_shapes_sets_correction_and_cost(run: Run) -> None:

@@ -306,7 +306,8 @@ def _about_resolution(
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
     smallest = min(smallest_p(*n, paired=settings.paired) for n in sizes)
     if smallest <= needed:
-        if not settings.paired and smallest > settings.procedure.planning_level(settings.alpha, tested):
+        is_joint = settings.procedure.joint is not None and not settings.paired
+        if is_joint and smallest > settings.procedure.planning_level(settings.alpha, tested):
             yield (
                 f"The correction over {tested:,} shapes is max-T, because Holm's can show no difference with "
                 "these seeds."

@@ -115,6 +115,15 @@ def test_max_t_finds_something_with_five_seeds() -> None:
     assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
 
 
+def test_only_max_t_says_that_it_replaces_holm() -> None:
+    """The best of two searches has a test without a smallest p, so Holm stays at any level."""
+    dataset = make_sweep([0.0, 0.5], n=10)
+    for estimand, is_said in (("best-of:2", False), ("geometric-mean", True)):
+        correction = "max-t" if is_said else None
+        analysis = abtune.analyze(dataset, level=1 - 1.2e-5, estimand=estimand, correction=correction)
+        assert any("is max-T, because" in note for note in analysis.caveats) == is_said
+
+
 @pytest.mark.parametrize(
     ("shapes", "sizes", "candidates", "correction"),
     [

@@ -10,8 +10,8 @@ from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
-from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds
-from abtune.text import NOTHING, count, plain_percent, spread_percent
+from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds, most_seeds
+from abtune.text import NOTHING, count, listed, plain_percent, spread_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,9 +93,11 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
     few = f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. "
-    holm = fewest_seeds(smallest=plan.goal.requirement.level)
-    if plan.goal.requirement.holm_first and plan.fewest < holm < MOST_SEEDS:
-        yield (f"Below {holm} {_unit(plan)} the correction is max-T, because Holm's can show no difference.")
+    fewest, most = (bound(smallest=plan.goal.requirement.level) for bound in (fewest_seeds, most_seeds))
+    without_holm = [f"Below {fewest}"] * (plan.fewest < fewest) + [f"above {most}"] * (most < MOST_SEEDS)
+    if plan.goal.requirement.holm_first and without_holm:
+        numbers = listed(without_holm) if fewest < MOST_SEEDS else "With any number of"
+        yield f"{numbers} {_unit(plan)} the correction is max-T, because Holm's can show no difference."
     yield few * (plan.fewest < MOST_SEEDS) + (
         "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
         "as stated, its power is right to about five percentage points. Shapes with more noise have "

@@ -70,7 +70,7 @@ class Goal:
             resolution=CORRECTIONS["max-t"].resolution(self.alpha, self.shapes),
             paired=self.paired,
             agreement=0.0 if self.paired or self.shapes < FEWEST_SHAPES else self.agreement,
-            holm_first=default_correction(paired=self.paired).joint is None,
+            holm_first=self.shapes > 1 and default_correction(paired=self.paired).joint is None,
         )
 
 
