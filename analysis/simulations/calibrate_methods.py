@@ -48,7 +48,7 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table
-from simulated_short_sweeps import short_sweeps_table
+from simulated_short_sweeps import fewer_shapes_table, short_sweeps_table
 from simulated_skew import failing, modes_table, pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import shapes_covered
 from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
@@ -189,6 +189,7 @@ def main() -> None:
             "at least": (at_least_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "short sweeps": (short_sweeps_table, [5 * analyses // 2]),
+            "fewer shapes": (fewer_shapes_table, [5 * analyses // 2]),
             "coarse timer": (coarse_table, [analyses // 4]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),

@@ -1,7 +1,7 @@
 """Simulated reports with too few seeds for Holm's correction, judged by max-T, for calibrate_methods.py.
 
 The smallest p of 6+6 seeds is 2/924. Over 29 shapes Holm's correction asks for 0.05/29, so it finds nothing
-in any of these designs.
+in any of these designs. Nor does it in 10 shapes or more of 5+5 seeds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from abtune.stats.two_sample import Booleans, TwoSample
 SETTINGS = Settings(baseline="old", candidate="new", correction="max-t")
 DESIGNS = ((4, 4), (5, 5), (6, 6), (5, 6), (6, 5))
 DIFFERS, ERRORS = np.arange(SHAPES) % 3 == 2, 4.5  # shapes that differ, by this many standard errors
+FEWER = (10, 15, 20, 25)  # shapes of 5+5 seeds
 
 
 def varied(spread: float) -> Noise:
@@ -49,18 +50,35 @@ def short_sweeps_table(reports: int) -> str:
     return table(["noise", *heads], rows)
 
 
+def fewer_shapes_table(reports: int) -> str:
+    """Lay out percent of reports of fewer shapes with a false difference, where rare failures hide."""
+    names = ("one side fails 1 in 5", "two schedules, shares differ", "1 in 15 fails, normal")
+    rows = []
+    for name in names:
+        false = [_called(KINDS[name], 5, 5, reports, shapes=shapes).any(axis=1).mean() for shapes in FEWER]
+        rows.append([name, *(f"{100 * share:.1f}" for share in false)])
+    return table(["noise", *(f"{shapes} shapes" for shapes in FEWER)], rows)
+
+
 def _called(
-    pair: tuple[Noise, Noise], n: int, m: int, reports: int, errors: float = 0.0, *, lost: bool = False
+    pair: tuple[Noise, Noise],
+    n: int,
+    m: int,
+    reports: int,
+    errors: float = 0.0,
+    *,
+    lost: bool = False,
+    shapes: int = SHAPES,
 ) -> Booleans:
     """Return which shapes reports call different; some shapes may have ``lost`` a seed of a side."""
     rng = np.random.default_rng([15, n, m])
     spread = [float(noise(rng, (20_000, 5)).std()) for noise in pair]
     shift = errors * np.sqrt(spread[0] ** 2 / n + spread[1] ** 2 / m)
-    called = np.zeros((reports, SHAPES), dtype=bool)
+    called = np.zeros((reports, shapes), dtype=bool)
     for report in called:
-        sides = pair[0](rng, (SHAPES, n)) + shift * DIFFERS[:, np.newaxis], pair[1](rng, (SHAPES, m))
+        sides = pair[0](rng, (shapes, n)) + shift * DIFFERS[:shapes, np.newaxis], pair[1](rng, (shapes, m))
         for side in sides if lost else ():
-            side[rng.random(SHAPES) < 0.5, -1] = np.nan
+            side[rng.random(shapes) < 0.5, -1] = np.nan
         report[:] = _differ(*sides)
     return called
 
@@ -68,8 +86,8 @@ def _called(
 def _differ(first: Array, second: Array) -> Booleans:
     """Return which shapes a report calls different."""
     confirming = confirming_p(TwoSample.without_floor(first, second))
-    if confirming.min() > ALPHA / SHAPES:  # nothing can pass
-        return np.zeros(SHAPES, dtype=bool)
+    if confirming.min() > ALPHA / len(first):  # nothing can pass
+        return np.zeros(len(first), dtype=bool)
     statistics = compute((samples_of(first), samples_of(second)), SETTINGS, bounds=False)
     tests, interval = statistics.tests, statistics.interval
     p = np.maximum(tests.p_adjusted, tests.p_welch_adjusted)
