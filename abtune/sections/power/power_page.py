@@ -100,7 +100,7 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"{numbers} {_unit(plan)} the correction is max-T, because Holm's can show no difference."
     yield few * (plan.fewest < MOST_SEEDS) + (
         "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
-        "as stated, its power is right to about five percentage points. Shapes with more noise have "
+        "as stated, its power is right to about seven percentage points. Shapes with more noise have "
         "less power."
     )
     if plan.cost is not None:
