@@ -40,7 +40,7 @@ class Settings:
     estimand: Estimand = Estimand.GEOMETRIC_MEAN  # whose ratio the boost is; its name becomes one
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
-    correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default
+    correction: str = ""  # holm, max-t, bh or none; empty for the test's, whatever the numbers of seeds
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
     of_candidates: int = 1  # candidates that are judged against the baseline, which share the level

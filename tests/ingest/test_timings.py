@@ -612,6 +612,16 @@ def test_a_column_that_splits_one_shape_makes_no_repeats(tmp_path: Path) -> None
         read_text(tmp_path, text)
 
 
+def test_sizes_that_split_the_only_run_of_each_shape_make_no_repeats(tmp_path: Path) -> None:
+    """A file of one configuration without seeds has one run of each shape, so shapes are compared."""
+    lines = [f"x{number},{batch},5\n" for number in range(6) for batch in (8, 32)]
+    paths = tmp_path / "old.csv", tmp_path / "new.csv"
+    for path in paths:
+        path.write_text("shape,batch,time_us\n" + "".join(lines), "utf-8")
+    with pytest.raises(DatasetError, match="column batch says '32' and '8' of one run"):
+        read(runs=[f"{path.stem}={path}" for path in paths])
+
+
 def test_a_measured_number_may_differ_between_repeats(tmp_path: Path) -> None:
     """Clocks take the same few values in each run, but not equally often."""
     clocks = ("1965", "1980", "1980"), ("1965", "1965", "1980"), ("1980", "1980", "1965"), ("1965",) * 3

@@ -28,7 +28,7 @@ class DifferenceTest:
     counts_splits: bool = False  # whether p is a share of the splits of the seeds; it has a smallest value
     estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
-    correction: str = "holm"  # for the many shapes, if none is asked for
+    correction: str = "holm"  # for the many shapes; default_correction() may replace it
     resamples: bool = False  # whether t is compared with resamples of all shapes, too
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:

@@ -92,7 +92,7 @@ class OneSided:
     t-test alone errs too often where one side is skewed.
     """
 
-    estimate: StandardError  # with the degrees of freedom of :func:`conservative_welch`
+    estimate: StandardError  # with the degrees of freedom of :func:`conservative_freedom`
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
     pool: PooledT = NO_RESAMPLES  # resamples of all shapes; without any, Student's t decides alone
     rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
