@@ -16,7 +16,7 @@ TRIALS: Mapping[str, tuple[int, int]] = {"cuda": (320, 64), "llvm": (24, 12)}
 SHARE = 0.25
 SHAPES: Mapping[str, str] = {"cuda": "tvm14009", "llvm": "quick"}
 # With fewer than 7 seeds per configuration, the exact test cannot pass Holm's correction over 29 shapes. Ten
-# find 76 % of gains of 5 % at 2 % noise, seven find 56 % (docs/statistics.md, "power").
+# find 77 % of gains of 5 % at 2 % noise, seven find 58 % (docs/statistics.md, "power").
 SEEDS = 10
 SEEDS_UNTIL_SETTLED = 20
 ROUNDS = 5

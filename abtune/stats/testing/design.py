@@ -124,8 +124,8 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
 
-# Below five seeds of a shape no skewness shows, and in 75 seeds of all shapes often no rare failure. Then max-T
-# makes a false claim in more than 5 % of reports (docs/statistics.md, "Too few seeds for Holm").
+# Below five seeds of a shape no skewness shows, and in 75 seeds of all shapes often no rare failure. Then
+# over 5 % of reports have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
 _FEWEST_FOR_MAX_T, _FEWEST_OF_ALL = 5, 125
 
 
