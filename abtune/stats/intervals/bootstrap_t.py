@@ -35,6 +35,8 @@ _FEW = 8
 # beyond the last step counts there.
 _STEP = 0.002
 _STEPS = 50_000
+# Draws of more seeds are not kept: those of 1,000 + 1,000 take 150 MB.
+_MOST_KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,8 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
-        counts, normal = _draws(root, *sorted((group.first.shape[1], group.second.shape[1])))
+        n = sorted((group.first.shape[1], group.second.shape[1]))
+        counts, normal = (_draws if sum(n) <= _MOST_KEPT else _draws.__wrapped__)(root, *n)
         for block in group.blocks(_BLOCK):
             yield _resample(block, counts, normal)
 

@@ -6,6 +6,7 @@ from noise_kinds import ALIKE, Array, lognormal, skewed
 from scipy import stats
 
 from abtune.stats.estimates import conservative_welch, standard_error
+from abtune.stats.intervals import bootstrap_t
 from abtune.stats.intervals.bootstrap_t import (
     RESAMPLES,
     critical_value,
@@ -37,6 +38,15 @@ def test_the_critical_value_is_that_of_independent_shapes() -> None:
     for shapes in (1, 5, SHAPES):
         critical = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
         assert critical == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
+
+
+@pytest.mark.parametrize(("n", "kept"), [(9, True), (101, False)])
+def test_only_draws_of_few_seeds_stay_in_memory(n: int, *, kept: bool) -> None:
+    """Draws of thousands of seeds take gigabytes."""
+    bootstrap_t._draws.cache_clear()
+    rows = [next(resampled(drawn(1, n, n), rng=np.random.default_rng(0))).t for _ in range(2)]
+    assert (rows[0] == rows[1]).all()
+    assert bootstrap_t._draws.cache_info().hits == kept
 
 
 def test_it_is_the_quantile_of_the_largest_t_of_joint_resamples() -> None:
