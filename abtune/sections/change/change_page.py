@@ -50,8 +50,9 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
     )
     meaning = (
         f"change: {ratio} - 1. A and B: the {change.quantity} in each dataset. changed: the adjusted p is at "
-        f"most {alpha} (Holm over the shapes); the change may be small. unchanged: two one-sided tests, "
-        f"corrected in the same way, exclude a change of {tolerance} or more. seeds: those of "
+        f"most {alpha} (Welch t-test, moderated from five shapes on; Holm over the shapes); the change may "
+        "be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
+        f"{tolerance} or more. seeds: those of "
         f"{'each configuration' if change.same_winners else 'A, then of B'}."
         f"{overall if len(change.shapes) > 1 else ''}"
     )
