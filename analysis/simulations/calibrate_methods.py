@@ -46,6 +46,7 @@ from simulated_reports import (
     power_table,
     simultaneous_table,
     table,
+    unequal_plan_table,
 )
 from simulated_series import series_table
 from simulated_short_sweeps import fewer_shapes_table, short_sweeps_table
@@ -201,6 +202,7 @@ def main() -> None:
             "looks": (looks_table, [analyses]),
             "paired looks": (paired_looks_table, [analyses]),
             "plan": (plan_table, [replications]),
+            "unequal plan": (unequal_plan_table, [replications // 2]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),
             "noise limit": (noise_limit_table, [replications]),

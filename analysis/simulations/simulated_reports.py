@@ -218,18 +218,34 @@ def plan_table(replications: int) -> str:
         row = [f"{shapes}{', noise varies' if vary else ''}"]
         for n in designs:
             count = replications // (4 if n > 15 else 1)
-            cell = [_found(n, spread, shapes, vary, count) for spread in (1, 4, 10)]
+            cell = [_found((n, n), spread, shapes, vary, count) for spread in (1, 4, 10)]
             row.append(" / ".join("-" if share is None else f"{100 * share:.0f}" for share in cell))
         rows.append(row)
     return table(["shapes", *(f"{n}+{n}" for n in designs)], rows)
 
 
-def _found(n: int, spread: float, shapes: int, vary: float, replications: int) -> float | None:
+def unequal_plan_table(replications: int) -> str:
+    """Lay out the same for unequal numbers of seeds, if the first side is 1, 2, 4 and 10 times as noisy."""
+    designs, rows = ((10, 8), (8, 10), (10, 7), (10, 6), (10, 5), (5, 10), (20, 10), (20, 8)), []
+    for shapes in (3, SHAPES):
+        shares = (
+            [_found(seeds, spread, shapes, 0.0, replications) for spread in (1, 2, 4, 10)]
+            for seeds in designs
+        )
+        rows.append(
+            [str(shapes), *(" / ".join(f"{100 * (share or 0):.0f}" for share in cell) for cell in shares)]
+        )
+    return table(["shapes", *(f"{n}+{m}" for n, m in designs)], rows)
+
+
+def _found(
+    seeds: tuple[int, int], spread: float, shapes: int, vary: float, replications: int
+) -> float | None:
     """Return how often the detectable boost passes both tests at the first step of Holm, if there is one.
 
     The first shape has the boost, and as much noise as all shapes pooled.
     """
-    rng = np.random.default_rng([7, n, int(spread)])
+    rng, n = np.random.default_rng([7, seeds[0], int(spread)]), max(seeds)
     noise = np.exp(rng.normal(-(vary**2), vary, (2, replications, shapes, 1)))
     noise[:, :, 0] = 1
     noise *= np.reshape([0.02 * spread, 0.02], (2, 1, 1, 1))
@@ -240,11 +256,12 @@ def _found(n: int, spread: float, shapes: int, vary: float, replications: int) -
         own = np.full(shapes, n - 1)
         agreement = np.median([min(gained_freedom(side, own) for side in sweep) for sweep in variances])
     requirement = Requirement(level=ALPHA / shapes, agreement=float(agreement))
-    shift = np.log1p(detectable_boost((n, n), (0.02 * spread, 0.02), requirement))
+    shift = np.log1p(detectable_boost(seeds, (0.02 * spread, 0.02), requirement))
     if np.isinf(shift):
         return None
     sides[0, :, 0] += shift
-    samples, lone = TwoSample.without_floor(*sides.reshape(2, -1, n)), slice(None, None, shapes)
+    logs = (side.reshape(-1, n)[:, :own] for side, own in zip(sides, seeds, strict=True))
+    samples, lone = TwoSample.without_floor(*logs), slice(None, None, shapes)
     p = np.maximum(confirming_p(samples, shapes)[lone], permutation_test(samples.rows(lone), rng=rng))
     return float(np.mean(p <= ALPHA / shapes * (1 + 1e-12)))
 

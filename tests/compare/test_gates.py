@@ -93,6 +93,18 @@ def evidence(**numbers: Any) -> Evidence:
             "Too noisy to tell. 10 + 10 seeds find a boost of 4% or more (80% power).",
         ),
         (
+            {"boost_low": -0.01, "baseline": make_side(n=8)},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell. 8 + 10 seeds find a boost of 4% or more (80% power).",
+        ),
+        (  # plans are for about equal numbers
+            {"boost_low": -0.01, "baseline": make_side(n=7)},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell.",
+        ),
+        (
             {"p_adjusted": 0.06},
             {},
             Verdict.INCONCLUSIVE,
