@@ -38,6 +38,7 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
+from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, splitting_words
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import (
     FAILED,
@@ -55,8 +56,6 @@ from abtune.ingest.units import (
 )
 from abtune.text import count, shortened, to_number
 
-# Columns that may number the runs, which are seeds, or the repeats within one run.
-_RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iter", "iteration", "process", "experiment"}
 # A column of errors may hold error bars, which say nothing of the outcome.
 _ERROR = re.compile("errors?|exceptions?", re.IGNORECASE)
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
@@ -70,17 +69,10 @@ _FAILURE = re.compile(
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
 # The same within a shape, such as the time of compiling; shapes may be stages of one network.
 _PHASE = re.compile("phase|stage", re.IGNORECASE)
-# Columns that say where a time was measured, which should be the same for both sides.
-_MACHINE = re.compile(
-    r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
-)
 # What a time may sum up, if the user says that it is the time.
 _MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
 # What a rate with its unit may be called.
 _RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
-# Words that count repeats, such as r1. With more words, a column says rather when a line was made.
-_COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
-_MOST_KINDS = 20
 # What to do where lines with a time differ in a column that has to be the same in all of them.
 _KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
 _LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
@@ -202,7 +194,7 @@ def read_rows(
     if counted == "repeat":
         _check_repeats(table)
     left_out = [table.names[index] for index in table.unused]
-    machine = {name: number for number, name in enumerate(left_out) if _MACHINE.fullmatch(name)}
+    machine = {name: number for number, name in enumerate(left_out) if MACHINE.fullmatch(name)}
     cells = (
         FileCell(
             where=f"line {cell.line}",
@@ -240,7 +232,7 @@ def _check_repeats(table: Table) -> None:
             for (shape, _, _), cell in several.items()
         ]
         name = table.names[column]
-        if not (words := _splitting(name, counts)):
+        if not (words := splitting_words(name, counts)):
             continue
         own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
         joined = shlex.quote("shape=" + "+".join([*own, name]))
@@ -251,30 +243,6 @@ def _check_repeats(table: Table) -> None:
             ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
         both = " and ".join(shortened(repr(word)) for word in words[:2])
         raise DatasetError(f"column {name} says {both} of one run; {ways}")
-
-
-def _splitting(name: str, counts: Sequence[tuple[str | None, Mapping[str, int]]]) -> Sequence[str]:
-    """Return what a column says of one run, if that tells its times apart and the same of most runs.
-
-    ``counts`` has for each run its shape, and how many times stand beside which value.
-    """
-    split = [(shape, some) for shape, some in counts if 1 < len(some) < _MOST_KINDS and all(some)]
-    words = sorted(split[0][1]) if split else []
-    if are_numbers := all(map(_COUNTED.fullmatch, words)):
-        numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
-        steps = {round(high - low, 9) for low, high in itertools.pairwise(numbers)}
-        is_count = steps <= {1} or (len(steps) == 1 and numbers[0] == 0 and len(numbers) > 2)
-        if is_count or name.casefold() in _RUNS:
-            return []  # they count repeats: 1, 2, 3, or 0, 100, 200
-    # Sizes come equally often in each run of a shape, and measured numbers, such as a clock, do not.
-    kinds = Counter((shape, frozenset(some.items() if are_numbers else some)) for shape, some in split)
-    # The most frequent of each shape, which is the last one here.
-    usual = {shape: number for (shape, _), number in reversed(kinds.most_common()) if number > 1}
-    is_name = name.casefold() in SHAPES
-    is_alone = is_name or (_MACHINE.fullmatch(name) is not None and not are_numbers)
-    alike = len(split) if is_alone else sum(usual.values())
-    few = len({word for _, some in split for word in some}) < _MOST_KINDS
-    return words if (alike > 0.75 * len(counts) and few) or (is_name and alike) else []
 
 
 def _read_rows(
@@ -324,7 +292,7 @@ def _notes(table: Table, counted: str) -> Iterator[str]:
     alike = f"; {of_one} {', '.join(differ)}, and count as alike {unless}" if differ else ""
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
-    runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in _RUNS]
+    runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
     if "seed" not in table.columns and runs and counted == "repeat":
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
@@ -595,7 +563,7 @@ def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, lin
                 if column not in cell.others:
                     before = sum(map(len, cell.rounds.values())) - len(seconds)
                     cell.others[column] = Counter({own: before})
-                if len(others := cell.others[column]) < _MOST_KINDS:
+                if len(others := cell.others[column]) < MOST_KINDS:
                     others[row[column]] += len(seconds)
     return seconds
 
