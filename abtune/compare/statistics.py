@@ -15,6 +15,7 @@ from abtune.stats.estimates import Interval
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
+from abtune.stats.testing.common_noise import common_noise
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
 from abtune.stats.testing.significance import OneSided, gained_freedom, moderated_tests, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
@@ -53,6 +54,8 @@ def compute(
     one_sided = replace(welch_tests(samples), pool=tails.pool, rounding=samples.rounding)
     if any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
+    # Verdicts of single shapes need no more: Holm's correction leaves few of them to chance.
+    one_sided = replace(one_sided, common=common_noise(resampled, rng=rng))
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,

@@ -114,10 +114,10 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
     error = np.where(exchange, -error, error)  # for the sides as given
     scales = [np.sqrt(one + two) for one, two in (limited, own)]
-    return Resampled(index=group.index, t=_over_error(error, scales[0]), error=error, scale=scales[1])
+    return Resampled(index=group.index, t=over_error(error, scales[0]), error=error, scale=scales[1])
 
 
-def _over_error(error: Floats, scale: Floats) -> Floats:
+def over_error(error: Floats, scale: Floats) -> Floats:
     """Return t; zero where nothing varies."""
     return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
@@ -127,6 +127,11 @@ class PooledT:
     """The distribution of t over the resamples of all shapes; empty if no shape could be resampled."""
 
     counts: Integers  # of the values nearest to each step of the grid
+
+    @classmethod
+    def of(cls, t: Floats) -> PooledT:
+        """Return the distribution of some values."""
+        return cls(counts=np.bincount(_step(t).ravel(), minlength=2 * _STEPS + 1))
 
     @cached_property
     def above(self) -> Integers:
@@ -189,8 +194,7 @@ def resample_tails(
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
         largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
-        steps = _step(_over_error(shapes.error, shapes.scale))
-        counts = counts + np.bincount(steps.ravel(), minlength=len(counts))
+        counts = counts + PooledT.of(over_error(shapes.error, shapes.scale)).counts
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
@@ -214,9 +218,9 @@ def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Genera
                 error[:, some.index], scale[:, some.index] = some.error, some.scale
             parts.append((error, scale))
         (one, other), (two, another) = parts
-        t = _over_error(two - one, np.hypot(other, another))
+        t = over_error(two - one, np.hypot(other, another))
         t = t[:, ~np.isnan(one + two).any(axis=0)]
-        counts = counts + np.bincount(_step(t).ravel(), minlength=len(counts))
+        counts = counts + PooledT.of(t).counts
     return PooledT(counts=counts)
 
 

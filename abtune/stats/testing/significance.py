@@ -25,6 +25,7 @@ from abtune.stats.splits import (
     sampled,
     sampled_flips,
 )
+from abtune.stats.testing.common_noise import CommonNoise, common_noise
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored_moments
 
@@ -88,13 +89,14 @@ def split_share(samples: TwoSample) -> Floats:
 class OneSided:
     """One-sided tests and lower bounds: claims that a shape is faster, or not much slower.
 
-    t is also compared with its resamples, pooled over the shapes, and the more careful of both decides: a
-    t-test alone errs too often where one side is skewed.
+    t is also compared with its resamples, pooled over the shapes, and with the noise of all shapes. The most
+    careful of these decides: a t-test alone errs too often where one side is skewed.
     """
 
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_freedom`
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
     pool: PooledT = NO_RESAMPLES  # resamples of all shapes; without any, Student's t decides alone
+    common: CommonNoise | None = None  # the noise of all shapes; None below five shapes
     rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
 
     @property
@@ -106,7 +108,8 @@ class OneSided:
     def swapped(self) -> OneSided:
         """Return the same with the sides exchanged."""
         estimate = replace(self.estimate, difference=-self.estimate.difference)
-        return replace(self, estimate=estimate, pool=self.pool.mirrored())
+        common = self.common.mirrored() if self.common else None
+        return replace(self, estimate=estimate, pool=self.pool.mirrored(), common=common)
 
     def p_above(self, threshold: Floats | float) -> Floats:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
@@ -114,7 +117,10 @@ class OneSided:
         t = distance / np.where(error > 0, error, 1.0)
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self._without_noise, 1.0)
-        never_zero = np.maximum(np.where(error == 0, certain, p), np.finfo(np.float64).tiny)
+        p = np.where(error == 0, certain, p)
+        if self.common is not None:
+            p = np.fmax(p, self.common.share_above(distance, error))
+        never_zero = np.maximum(p, np.finfo(np.float64).tiny)
         return np.where(np.isnan(error), np.nan, never_zero)
 
     def difference_p(self, *, above: bool = True, below: bool = True) -> Floats:
@@ -123,7 +129,7 @@ class OneSided:
         In a direction without ``above`` or ``below``, Student's t decides alone. Where nothing varies, equal
         constants have p = 1, and different ones have twice the share of one split.
         """
-        alone = replace(self, pool=NO_RESAMPLES)
+        alone = replace(self, pool=NO_RESAMPLES, common=None)
         sides = (self if above else alone), (self if below else alone).swapped()
         return np.minimum(2 * np.minimum(*(side.p_above(0.0) for side in sides)), 1.0)
 
@@ -142,6 +148,9 @@ class OneSided:
         # Where nothing varies the difference itself is a bound, if one split of the seeds is rare enough.
         certain = np.where(self._without_noise <= share, difference, -np.inf)
         bound = np.where(error == 0, certain, difference - quantile * np.where(error > 0, error, 1.0))
+        # Resamples show slow runs well enough at this level; fewer than five seeds have none.
+        if self.common is not None and not self.pool.above[0]:
+            bound = np.minimum(bound, difference - self.common.half_width(error, share))
         return np.where(np.isnan(error), np.nan, bound)
 
 
@@ -179,10 +188,10 @@ def gained_freedom(variance: Floats, own: Integers) -> float:
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:
-    """Return Welch's tests whose t is also compared with the resamples of all shapes."""
+    """Return Welch's tests whose t is also compared with the resamples and the noise of all shapes."""
     # The level sizes the tails of single shapes, which nothing here needs; the pool is the same at any.
     pool = resample_tails(samples, level=0.95, rng=rng).pool
-    return replace(welch_tests(samples), pool=pool)
+    return replace(welch_tests(samples), pool=pool, common=common_noise(samples, rng=rng))
 
 
 def welch_test(samples: TwoSample, **_: object) -> Floats:

@@ -1,0 +1,107 @@
+"""The noise of all shapes together, which shows slow runs that the seeds of one shape may hide.
+
+Suppose 1 search in 15 is far slower. Most shapes of five seeds show none: their means are too fast, and their
+noise looks too small. All shapes together show how often such runs are, and how slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abtune.stats.intervals.bootstrap_t import RESAMPLES, PooledT, over_error
+from abtune.stats.skewness import FEWEST_SHAPES
+from abtune.stats.two_sample import Floats, Integers, TwoSample
+
+# This share of the common error is added to every standard error, as in SAM (Tusher, Tibshirani and Chu 2001,
+# DOI 10.1073/pnas.091062498). Otherwise seeds that agree by chance look too certain. Simulation chose it
+# (analysis/simulations/simulated_claims.py).
+_ADDED = 0.5
+# Values that are drawn at a time.
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommonNoise:
+    """The t of samples that are drawn from the deviations of all shapes, where nothing differs."""
+
+    of_size: tuple[PooledT, ...]  # one for each two numbers of seeds
+    size: Integers  # which of them is a shape's, -1 for none; shape (shapes,)
+    added: Floats  # to the standard error of each shape, and of each drawn sample
+
+    def mirrored(self) -> CommonNoise:
+        """Return the same with the sides exchanged."""
+        return replace(self, of_size=tuple(pool.mirrored() for pool in self.of_size))
+
+    def share_above(self, difference: Floats, error: Floats) -> Floats:
+        """Return the share of drawn samples whose t is at least that of each shape; 0 for shapes without."""
+        t, share = over_error(difference, error + self.added), np.zeros_like(difference)
+        for which, pool in self._pools():
+            share[which] = pool.share_above(t[which])
+        return share
+
+    def half_width(self, error: Floats, share: float) -> Floats:
+        """Return what at most this share of drawn samples exceeds, as a difference; -inf without one."""
+        width = np.full_like(error, -np.inf)
+        for which, pool in self._pools():
+            width[which] = pool.upper(share) * (error + self.added)[which]
+        return width
+
+    def _pools(self) -> Iterator[tuple[Integers, PooledT]]:
+        for number, pool in enumerate(self.of_size):
+            yield np.flatnonzero(self.size == number), pool
+
+
+def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> CommonNoise | None:
+    """Return the noise that all shapes with two seeds or more per side show; None below five shapes.
+
+    The deviations of the runs from the median of their shape are put together, for each side. Around means,
+    a shape that shows no slow run would hide that its mean is too fast. The slowest and the fastest deviation
+    count once more: what one run in n showed is expected of one run in n/2 (Laplace's rule of succession).
+    """
+    groups = list(samples.groups(at_least=2))
+    if sum(len(group.index) for group in groups) < FEWEST_SHAPES:
+        return None
+    sides = [_deviations([group.first for group in groups]), _deviations([group.second for group in groups])]
+    # The data fix the order of drawing, so exchanged sides have the mirrored t.
+    exchange = float(sides[0] @ sides[0]) > float(sides[1] @ sides[1])
+    root, pools = int(rng.integers(2**62)), []
+    size, added = np.full(len(samples), -1), np.zeros(len(samples))
+    for number, group in enumerate(groups):
+        n = (group.first.shape[1], group.second.shape[1])
+        size[group.index] = number
+        more = _ADDED * float(np.sqrt(sides[0].var() / n[0] + sides[1].var() / n[1]))
+        added[group.index] = more
+        pools.append(_draw(sides, n, more, root, exchange=exchange))
+    return CommonNoise(of_size=tuple(pools), size=size, added=added)
+
+
+def _deviations(sides: list[Floats]) -> Floats:
+    """Return the deviations of one side from the medians of its shapes, ascending, with a mean of zero."""
+    parts = [(side - np.median(side, axis=1)[:, np.newaxis]).ravel() for side in sides]
+    values = np.sort(np.concatenate(parts))
+    values = np.concatenate([values[:1], values, values[-1:]])
+    centred: Floats = values - values.mean()
+    return centred
+
+
+def _draw(sides: list[Floats], n: tuple[int, int], added: float, root: int, *, exchange: bool) -> PooledT:
+    """Return the t of drawn samples with these numbers of seeds."""
+    if exchange:
+        return _draw(sides[::-1], n[::-1], added, root, exchange=False).mirrored()
+    rng = np.random.default_rng([root, *n])
+    (one, first), (two, second) = (_moments(*side, rng) for side in zip(sides, n, strict=True))
+    return PooledT.of(over_error(one - two, np.sqrt(first / n[0] + second / n[1]) + added))
+
+
+def _moments(values: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return means and variances of samples that are drawn from values, each of shape (RESAMPLES,)."""
+    mean, variance = np.empty(RESAMPLES), np.empty(RESAMPLES)
+    rows = max(_BLOCK // n, 1)
+    for start in range(0, RESAMPLES, rows):
+        block = slice(start, start + rows)
+        drawn = rng.choice(values, size=(len(mean[block]), n))
+        mean[block], variance[block] = drawn.mean(axis=1), drawn.var(axis=1, ddof=1)
+    return mean, variance
