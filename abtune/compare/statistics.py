@@ -127,7 +127,10 @@ def planning_noise(side: Samples) -> Floats:
 
 
 def shape_agreement(sides: Sides) -> float:
-    """Return the degrees of freedom that a moderated test gains: those of the side that gains less."""
+    """Return the degrees of freedom that a moderated test adds to the variance of a shape.
+
+    The more alike the variances of the shapes are, the more it adds. The smaller number of both sides counts.
+    """
     return min(gained_freedom(floored(side.noise**2, side.floor), side.n - 1) for side in sides)
 
 

@@ -131,7 +131,7 @@ def test_only_max_t_says_that_it_replaces_holm() -> None:
         (29, (7, 7), 1, "holm"),
         (29, (5, 6), 1, "max-t"),
         (29, (5, 7), 1, "holm"),
-        (29, (4, 4), 1, "holm"),  # neither shows skewness nor lets Holm pass
+        (29, (4, 4), 1, "holm"),  # too few for max-T, though Holm passes nothing
         (24, (5, 5), 1, "holm"),  # 120 seeds per side may not show skewness
         (25, (5, 5), 1, "max-t"),
         (21, (6, 6), 1, "holm"),
