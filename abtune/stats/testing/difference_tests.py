@@ -43,8 +43,7 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
     for test in (
         DifferenceTest(
             name="permutation",
-            words="permutation test of mean log latency, confirmed by a Welch t-test, moderated from five "
-            "shapes on",
+            words="permutation test of mean log latency, and a Welch t-test (moderated from five shapes on)",
             function=f"{_TESTS}.significance:permutation_test",
             counts_splits=True,
             confirmed_by="moderated t-test",
