@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings, alpha_of, margin_ends
@@ -31,6 +31,10 @@ def judge(
 
     ``worst`` says how slow any shape of the analysis can be.
     """
+    differs = (*_for_any(row, settings), *_for_difference(row, settings))
+    if row.boost > 0 and all(gate.passed for gate in differs):
+        # A verdict can say more than bounds that come from resamples.
+        row = replace(row, boost_at_least=max(row.boost_at_least, 0.0))
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     # The bound of all shapes needs no correction, because the slowest shape alone can prove it wrong. For a
     # verdict, one bound of both errs no more often than each: if all shapes lose no more than the tolerance,
@@ -38,8 +42,7 @@ def judge(
     # DOI 10.1093/biomet/75.4.800).
     at_least = max(row.boost_at_least, worst.boost_low) if worst else row.boost_at_least
     gates = (
-        *_for_any(row, settings),
-        *_for_difference(row, settings),
+        *differs,
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
         (bound := _for_not_slower(row, settings, at_least)),
     )
@@ -67,8 +70,7 @@ def judge(
         missed = no_difference.otherwise, maybe_slower.otherwise
         reason = " ".join(filter(None, [*missed, _power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
-    # A verdict can say more than bounds that come from resamples.
-    numbers["boost_at_least"] = max(at_least, 0.0) if verdict is Verdict.IMPROVED else at_least
+    numbers["boost_at_least"] = at_least
     if verdict is Verdict.IMPROVED and settings.family_wise:
         numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
     if verdict is Verdict.REGRESSED and settings.family_wise:

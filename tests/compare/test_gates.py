@@ -412,6 +412,16 @@ def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
     assert "does not (adjusted p just above 0.050)" in row.reason
 
 
+def test_the_bound_of_an_improved_shape_is_no_loss() -> None:
+    """A verdict of faster is not told beside a bound that allows slower, whatever the resamples say."""
+    faster, unclear = (
+        judge(evidence(boost_at_least=-0.0535, p=p, p_adjusted=p), SETTINGS) for p in (0.01, 0.06)
+    )
+    assert faster.verdict is Verdict.IMPROVED
+    assert (faster.gates[-1].found, faster.gates[-1].passed) == ("at least +0%", True)
+    assert (unclear.gates[-1].found, unclear.gates[-1].passed) == ("at least -5.4%", False)
+
+
 @pytest.mark.parametrize(
     ("bound", "said"),
     [
