@@ -329,7 +329,8 @@ def _about_resolution(
         if settings.look_alpha is None and joint.fits(settings.difference_test):
             fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)
             fewer = max(fewer, 0 if settings.paired else fewest_for_max_t(tested))
-            takes += f", or {fewer} of every shape with --correction max-t" if fewer < enough else ""
+            by_max_t = f", or {fewer} of every shape by max-T, which is then the default"
+            takes += by_max_t if fewer < enough else ""
         yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
 
 

@@ -227,9 +227,9 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
         return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
     alone = " by itself" if settings.correction == "bh" else ""
     per_side = "" if settings.paired else " per configuration"
-    return (
-        f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds}{per_side}."
-    )
+    which = "Holm's" if settings.correction == "holm" else "the"  # others may take fewer
+    takes = f"It takes {row.fewest_seeds}{per_side}."
+    return f"No difference{alone} can pass {which} correction with {seeds}. {takes}"
 
 
 def _seeds(row: Evidence, settings: Settings) -> str:

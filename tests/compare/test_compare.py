@@ -201,10 +201,10 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert "All 29 are faster (none by their own verdicts)" in analysis.sentence
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 0.0079; the correction "
-        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 5 of every shape with "
-        "--correction max-t."
+        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 5 of every shape by max-T, "
+        "which is then the default."
     ) in analysis.caveats
-    reason = "No difference can pass the correction with 5 + 5 seeds. It takes 7 per configuration."
+    reason = "No difference can pass Holm's correction with 5 + 5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
     four = abtune.analyze(make_sweep(np.full(29, 0.5), n=4, noise=0.01), correction="max-t")
     assert {row.verdict for row in four.comparisons} == {Verdict.IMPROVED}
@@ -216,8 +216,8 @@ def test_a_level_beyond_random_splits_takes_fewer_seeds() -> None:
     analysis = abtune.analyze(many, level=0.9999, correction="holm")
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 1e-05; the correction over "
-        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 of every shape with "
-        "--correction max-t."
+        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 of every shape by "
+        "max-T, which is then the default."
     ) in analysis.caveats
     fewer = abtune.analyze(make_sweep(np.full(29, 0.5), n=12, noise=0.01), level=0.9999)
     assert {row.verdict for row in fewer.comparisons} == {Verdict.IMPROVED}
@@ -233,7 +233,7 @@ def test_few_seeds_can_pass_behind_another_shape() -> None:
         assert math.isnan(row.detectable)
         assert "No difference can pass" not in row.reason
         (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.baseline.n == 4)
-        assert "No difference can pass the correction with 4 + 4 seeds." in alone.reason
+        assert "No difference can pass Holm's correction with 4 + 4 seeds." in alone.reason
 
 
 def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:

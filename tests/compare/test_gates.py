@@ -137,7 +137,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"baseline": make_side(n=5), "p_adjusted": 0.2, "detectable": math.inf},
             {},
             Verdict.INCONCLUSIVE,
-            "No difference can pass the correction with 5 + 10 seeds. It takes 7 per configuration.",
+            "No difference can pass Holm's correction with 5 + 10 seeds. It takes 7 per configuration.",
         ),
         (
             {"baseline": make_side(n=5), "boost_low": -1.0, "p_adjusted": 0.2, "detectable": math.inf},

@@ -161,9 +161,10 @@ def test_too_few_pairs_for_the_correction() -> None:
     for few, correction, takes in ((log, "holm", 11), (log[..., :5], None, 6)):
         analysis, pairs = judged(few, correction=correction), few.shape[2]
         assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
-        no = f"No difference can pass the correction with {pairs} pairs. It takes {takes}."
+        which = "Holm's" if correction == "holm" else "the"
+        no = f"No difference can pass {which} correction with {pairs} pairs. It takes {takes}."
         assert no in analysis.comparisons[0].reason
-        less = ", or 6 of every shape with --correction max-t" if correction == "holm" else ""
+        less = ", or 6 of every shape by max-T, which is then the default" if correction == "holm" else ""
         assert any(f"It takes {takes} pairs{less}." in note for note in analysis.caveats)
 
 
