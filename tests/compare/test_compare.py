@@ -367,7 +367,7 @@ def test_welch_is_mentioned_where_it_disagrees_about_zero() -> None:
         for seed in range(40)
         for row in abtune.analyze(make_sweep(np.full(20, 0.02), n=10, seed=seed)).comparisons
         for note in row.caveats
-        if "moderated t-test" in note
+        if "Welch t-test" in note
     ]
     assert notes
     assert len(notes) < 80

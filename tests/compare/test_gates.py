@@ -129,7 +129,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"p_welch_adjusted": 0.3},
             {},
             Verdict.INCONCLUSIVE,
-            "The permutation test finds a difference, but the moderated t-test does not (adjusted p "
+            "The permutation test finds a difference, but the Welch t-test does not (adjusted p "
             "0.30). Both are required, because the variances may differ. 10 + 10 seeds find a boost of 4% "
             "or more (80% power).",
         ),
@@ -282,7 +282,7 @@ def test_a_difference_that_one_test_finds_alone_is_a_footnote_too() -> None:
     row = evidence(boost_low=-0.01, p_adjusted=0.04, p_welch_adjusted=0.06)
     assert judge(row, SETTINGS).reason.startswith("Too noisy to tell.")
     assert unconfirmed(row, SETTINGS).startswith(
-        "The permutation test finds a difference, but the moderated t-test does not"
+        "The permutation test finds a difference, but the Welch t-test does not"
     )
     assert not unconfirmed(row, Settings(baseline="a", candidate="b", paired=True))
 
@@ -407,7 +407,7 @@ def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
     """Two digits of 0.0503 are those of the level 0.050, so gate and reason say that it is above."""
     (row,) = abtune.analyze(make_sweep([0.03], n=6, noise=0.03, seed=336)).comparisons
     assert row.p_welch_adjusted == pytest.approx(0.0503, abs=5e-5)
-    (gate,) = [gate for gate in row.gates if gate.asks.startswith("the moderated t-test")]
+    (gate,) = [gate for gate in row.gates if gate.asks.startswith("the Welch t-test")]
     assert (gate.passed, gate.found) == (False, "just above 0.050")
     assert "does not (adjusted p just above 0.050)" in row.reason
 

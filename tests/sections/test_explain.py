@@ -98,7 +98,7 @@ def test_every_test_is_there_with_the_corrections_of_the_report() -> None:
     row = explained.comparison
     assert [(test.test, test.p, test.p_adjusted) for test in explained.tests] == [
         ("permutation", row.p, row.p_adjusted),
-        ("moderated t-test", row.p_welch, row.p_welch_adjusted),
+        ("Welch t-test", row.p_welch, row.p_welch_adjusted),
         ("equivalence", row.p_equivalence, row.p_equivalence_adjusted),
     ]
 
@@ -212,7 +212,7 @@ def test_the_tests_of_a_dropped_shape_are_those_of_its_look() -> None:
     row, tests = explained.comparison, {row.test: row for row in explained.tests}
     assert row.baseline.n == 6
     assert (tests["permutation"].p, tests["permutation"].p_adjusted) == (row.p, row.p_adjusted)
-    assert tests["moderated t-test"].p_adjusted == row.p_welch_adjusted
+    assert tests["Welch t-test"].p_adjusted == row.p_welch_adjusted
 
 
 def test_a_boost_that_no_number_of_seeds_finds_is_not_promised() -> None:

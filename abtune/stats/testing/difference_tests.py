@@ -46,7 +46,7 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             words="permutation test of mean log latency, and a Welch t-test (moderated from five shapes on)",
             function=f"{_TESTS}.significance:permutation_test",
             counts_splits=True,
-            confirmed_by="moderated t-test",
+            confirmed_by="Welch t-test",
         ),
         DifferenceTest(
             name="sign-flip",
