@@ -43,8 +43,8 @@ def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
     correction = f"corrected over {goal.shapes:,} shapes" if goal.shapes > 1 else "one shape, no correction"
     shared = f" for each of {goal.of_candidates} candidates" if goal.of_candidates > 1 else ""
-    noise = _noise(plan.baseline)
-    noise = noise if goal.paired else f"{noise}, {_noise(plan.candidate)}"
+    level = 1 - goal.alpha * goal.of_candidates
+    noise = ", ".join(_noise(side, level) for side in (plan.baseline, plan.candidate)[: 2 - goal.paired])
     return (
         f"Noise of log latency over seeds, {source}: {noise}. "
         f"Level {plain_percent(goal.alpha)}{shared}, {correction}. "
@@ -52,9 +52,9 @@ def _setting(plan: SeedPlan, source: str) -> str:
     )
 
 
-def _noise(side: SideNoise) -> str:
-    bounds = "" if math.isnan(side.low) else f" ({spread_percent(side.low)} to {spread_percent(side.high)})"
-    return f"{side.config} {spread_percent(side.spread)}%{bounds}"
+def _noise(side: SideNoise, level: float) -> str:
+    interval = f" ({plain_percent(level)} interval {spread_percent(side.low)} to {spread_percent(side.high)})"
+    return f"{side.config} {spread_percent(side.spread)}%{'' if math.isnan(side.low) else interval}"
 
 
 def _costs(rows: Sequence[Need | Reach]) -> tuple[Column, Column]:
