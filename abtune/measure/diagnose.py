@@ -124,7 +124,7 @@ def check_host(cores: int) -> Iterator[Finding]:
         yield _warned("allocator", library or "the C library's own", of=not library, advice=advice)
     load = machine_load(cores)
     if load is not None:
-        state = f"{load:.1f} in the last minute, on {cores} cores"
+        state = f"{load:.1f} processes in the last minute, on {cores} cores"
         advice = "end other programs: they slow searches and make timings of a CPU noisy"
         yield _warned("load", state, of=load > LOAD_PER_CORE * cores, advice=advice)
 

@@ -379,6 +379,6 @@ def _sentence(history: History) -> str:
     said = (
         f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
         f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
-        f"shapes: {listed(change_counts(ends))}. Significant changes between neighbours: {changed}."
+        f"shapes: {listed(change_counts(ends))}. Significant changes from one dataset to the next: {changed}."
     )
     return " ".join([said, *of_dependent(history.caveats)])

@@ -19,7 +19,7 @@ def test_memory_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, _, load = diagnose.check_host(16)
     assert (memory.level, load.level) == (Level.WARNING, Level.WARNING)
     assert memory.advice.endswith("abtune sweep --cores 5")
-    assert load.state == "9.0 in the last minute, on 16 cores"
+    assert load.state == "9.0 processes in the last minute, on 16 cores"
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
     assert [finding.level for finding in diagnose.check_host(2)] == [Level.OK] * 3
     monkeypatch.delattr("os.getloadavg")
