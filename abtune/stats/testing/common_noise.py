@@ -37,7 +37,10 @@ class CommonNoise:
 
     def share_above(self, difference: Floats, error: Floats) -> Floats:
         """Return the share of drawn samples whose t is at least that of each shape; 0 for shapes without."""
-        t, share = over_error(difference, error + self.added), np.zeros_like(difference)
+        error, share = error + self.added, np.zeros_like(difference)
+        # Where nothing varies anywhere, no drawn sample differs, so a difference is beyond all of them.
+        sure = np.where(difference > 0, np.inf, -np.inf)
+        t = np.where(error > 0, over_error(difference, error), sure)
         for which, pool in self._pools():
             share[which] = pool.share_above(t[which])
         return share
@@ -61,7 +64,7 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> CommonNoise
     a shape that shows no slow run would hide that its mean is too fast. The slowest and the fastest deviation
     count once more: what one run in n showed is expected of one run in n/2 (Laplace's rule of succession).
     """
-    groups = list(samples.groups(at_least=2))
+    groups = list((_one_side(samples) if samples.paired else samples).groups(at_least=2))
     if sum(len(group.index) for group in groups) < FEWEST_SHAPES:
         return None
     sides = [_deviations([group.first for group in groups]), _deviations([group.second for group in groups])]
@@ -76,6 +79,15 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> CommonNoise
         added[group.index] = more
         pools.append(_draw(sides, n, more, root, exchange=exchange))
     return CommonNoise(of_size=tuple(pools), size=size, added=added)
+
+
+def _one_side(pairs: TwoSample) -> TwoSample:
+    """Return the differences of pairs as one side of all shapes, and zeros as the other."""
+    differences = pairs.first - pairs.second
+    zeros = np.where(np.isnan(differences), np.nan, 0.0)
+    # The data fix which side, so exchanged configurations exchange the sides.
+    forward = np.nansum(differences) >= 0
+    return TwoSample.without_floor(*((differences, zeros) if forward else (zeros, -differences)))
 
 
 def _deviations(sides: list[Floats]) -> Floats:
