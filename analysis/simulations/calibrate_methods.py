@@ -18,6 +18,7 @@ from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import (
     at_least_table,
     claims_table,
+    common_noise_table,
     few_seeds_table,
     gates_table,
     not_slower_table,
@@ -176,6 +177,7 @@ def main() -> None:
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
+            "common noise": (common_noise_table, [analyses]),
             "some share": (some_share_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
             "same schedules": (same_schedule_table, [analyses]),

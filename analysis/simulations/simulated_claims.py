@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from unittest import mock
 
@@ -20,6 +20,9 @@ from abtune.compare import claims
 from abtune.compare.results import Analysis, Verdict
 from abtune.sections.same_schedule.same_schedule import Reading, describe_same_schedule
 from abtune.stats.across_shapes import at_least
+from abtune.stats.testing import common_noise
+from abtune.stats.testing.significance import resampled
+from abtune.stats.two_sample import TwoSample
 
 TOLERANCE = 0.05
 PAIRS: Mapping[str, tuple[Noise, Noise]] = {
@@ -113,6 +116,39 @@ def some_share_table(reports: int) -> str:
 def _one_for_all(p: Array, *, correlation: Array, alpha: float) -> int:
     """Return the count with the correlation of two of all shapes, whichever count."""
     return at_least(p, correlation=float(correlation[-1]), alpha=alpha)
+
+
+ADDED = (0.0, 0.5, 1.0)
+
+
+def common_noise_table(reports: int) -> str:
+    """Lay out false counts and true ones without the noise of all shapes, and by the error added to it."""
+    rows = []
+    for share, n in itertools.product((0.0, 1 / 15), (5, 10)):
+        rng, counts = np.random.default_rng([57, n]), np.zeros((2, 1 + len(ADDED)))
+        for _ in range(reports):
+            spreads = np.exp(rng.uniform(np.log(0.005), np.log(0.1), (SHAPES, 1, 1)))
+            same = spreads * rng.normal(size=(SHAPES, 2, n))
+            same[:, 1] += failing(share, 0)(rng, (SHAPES, n))
+            gains = same.copy()
+            gains[:10, 1] -= np.log(1.1)
+            counts += np.array([[count > 0 for count in _by_added(same)], list(_by_added(gains))])
+        name = "one in 15 30 % slower, candidate" if share else "nothing fails"
+        cells = (f"{100 * false / reports:.1f} / {true / reports:.1f}" for false, true in counts.T)
+        rows.append([f"{name}, {n}+{n}", *cells])
+    return table(["noise", "without", *(f"{added:g} added" for added in ADDED)], rows)
+
+
+def _by_added(logs: Array) -> Iterator[int]:
+    """Yield how many shapes count as faster, without the noise of all shapes and with each added error."""
+    samples = TwoSample.without_floor(logs[:, 0], logs[:, 1])
+    tests = resampled(samples, rng=np.random.default_rng(0))
+    noises: list[common_noise.CommonNoise | None] = [None]
+    for added in ADDED:
+        with mock.patch.object(common_noise, "_ADDED", added):
+            noises.append(common_noise.common_noise(samples, rng=np.random.default_rng(0)))
+    for noise in noises:
+        yield at_least(replace(tests, common=noise).p_above(0.0), correlation=0.0, alpha=ALPHA)
 
 
 # How often a schedule loses, and how much; the others gain so that the mean is zero.

@@ -17,7 +17,7 @@ from abtune.stats.two_sample import Floats, Integers, TwoSample
 
 # This share of the common error is added to every standard error, as in SAM (Tusher, Tibshirani and Chu 2001,
 # DOI 10.1073/pnas.091062498). Otherwise seeds that agree by chance look too certain. Simulation chose it
-# (analysis/simulations/simulated_claims.py).
+# (docs/statistics-tables.md, "common noise").
 _ADDED = 0.5
 # Values that are drawn at a time.
 _BLOCK = 4_000_000
