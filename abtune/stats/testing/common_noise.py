@@ -15,10 +15,14 @@ from abtune.stats.intervals.bootstrap_t import RESAMPLES, PooledT, over_error
 from abtune.stats.skewness import FEWEST_SHAPES
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 
-# This share of the common error is added to every standard error, as in SAM (Tusher, Tibshirani and Chu 2001,
-# DOI 10.1073/pnas.091062498). Otherwise seeds that agree by chance look too certain. Simulation chose it
-# (docs/statistics-tables.md, "common noise").
-_ADDED = 0.5
+# These shares of the common error are added to every standard error, as in SAM (Tusher, Tibshirani and Chu
+# 2001, DOI 10.1073/pnas.091062498), and the larger p counts. The large one helps where seeds agree by chance,
+# the small one where all shapes have little noise but for rare slow runs (docs/statistics-tables.md,
+# "common noise").
+_ADDED = (0.02, 0.5)
+# A shape counts as at most this many times as noisy as most. Otherwise one shape with a noise of 100 % would
+# hide what all others gain.
+_NOISIEST = 3.0
 # Values that are drawn at a time.
 _BLOCK = 4_000_000
 
@@ -57,8 +61,8 @@ class CommonNoise:
             yield np.flatnonzero(self.size == number), pool
 
 
-def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> CommonNoise | None:
-    """Return the noise that all shapes with two seeds or more per side show; None below five shapes.
+def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[CommonNoise, ...]:
+    """Return the noise that all shapes with two seeds or more per side show; nothing below five shapes.
 
     The deviations of the runs from the median of their shape are put together, for each side. Around means,
     a shape that shows no slow run would hide that its mean is too fast. The slowest and the fastest deviation
@@ -66,19 +70,25 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> CommonNoise
     """
     groups = list((_one_side(samples) if samples.paired else samples).groups(at_least=2))
     if sum(len(group.index) for group in groups) < FEWEST_SHAPES:
-        return None
+        return ()
     sides = [_deviations([group.first for group in groups]), _deviations([group.second for group in groups])]
     # The data fix the order of drawing, so exchanged sides have the mirrored t.
     exchange = float(sides[0] @ sides[0]) > float(sides[1] @ sides[1])
-    root, pools = int(rng.integers(2**62)), []
-    size, added = np.full(len(samples), -1), np.zeros(len(samples))
+    root, size, error, drawn = int(rng.integers(2**62)), np.full(len(samples), -1), [], []
     for number, group in enumerate(groups):
         n = (group.first.shape[1], group.second.shape[1])
         size[group.index] = number
-        more = _ADDED * float(np.sqrt(sides[0].var() / n[0] + sides[1].var() / n[1]))
-        added[group.index] = more
-        pools.append(_draw(sides, n, more, root, exchange=exchange))
-    return CommonNoise(of_size=tuple(pools), size=size, added=added)
+        error.append(float(np.sqrt(sides[0].var() / n[0] + sides[1].var() / n[1])))
+        drawn.append(_draw(sides, n, root, exchange=exchange))
+
+    def with_added(share: float) -> CommonNoise:
+        added = share * np.array(error)
+        pools = [
+            PooledT.of(over_error(one[0], one[1] + more)) for one, more in zip(drawn, added, strict=True)
+        ]
+        return CommonNoise(of_size=tuple(pools), size=size, added=np.where(size >= 0, added[size], 0.0))
+
+    return tuple(with_added(share) for share in _ADDED)
 
 
 def _one_side(pairs: TwoSample) -> TwoSample:
@@ -92,20 +102,28 @@ def _one_side(pairs: TwoSample) -> TwoSample:
 
 def _deviations(sides: list[Floats]) -> Floats:
     """Return the deviations of one side from the medians of its shapes, ascending, with a mean of zero."""
-    parts = [(side - np.median(side, axis=1)[:, np.newaxis]).ravel() for side in sides]
-    values = np.sort(np.concatenate(parts))
+    parts = [side - np.median(side, axis=1)[:, np.newaxis] for side in sides]
+    spreads = [np.median(np.abs(part), axis=1)[:, np.newaxis] for part in parts]
+    varied = np.concatenate(spreads)
+    typical = float(np.median(varied[varied > 0])) if varied.any() else np.inf
+    limited = [
+        part / np.maximum(spread / (_NOISIEST * typical), 1)
+        for part, spread in zip(parts, spreads, strict=True)
+    ]
+    values = np.sort(np.concatenate([part.ravel() for part in limited]))
     values = np.concatenate([values[:1], values, values[-1:]])
     centred: Floats = values - values.mean()
     return centred
 
 
-def _draw(sides: list[Floats], n: tuple[int, int], added: float, root: int, *, exchange: bool) -> PooledT:
-    """Return the t of drawn samples with these numbers of seeds."""
+def _draw(sides: list[Floats], n: tuple[int, int], root: int, *, exchange: bool) -> tuple[Floats, Floats]:
+    """Return differences and standard errors of drawn samples with these numbers of seeds."""
     if exchange:
-        return _draw(sides[::-1], n[::-1], added, root, exchange=False).mirrored()
+        difference, error = _draw(sides[::-1], n[::-1], root, exchange=False)
+        return -difference, error
     rng = np.random.default_rng([root, *n])
     (one, first), (two, second) = (_moments(*side, rng) for side in zip(sides, n, strict=True))
-    return PooledT.of(over_error(one - two, np.sqrt(first / n[0] + second / n[1]) + added))
+    return one - two, np.sqrt(first / n[0] + second / n[1])
 
 
 def _moments(values: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -96,7 +96,7 @@ class OneSided:
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_freedom`
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
     pool: PooledT = NO_RESAMPLES  # resamples of all shapes; without any, Student's t decides alone
-    common: CommonNoise | None = None  # the noise of all shapes; None below five shapes
+    common: tuple[CommonNoise, ...] = ()  # the noise of all shapes; empty below five shapes
     rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
 
     @property
@@ -108,7 +108,7 @@ class OneSided:
     def swapped(self) -> OneSided:
         """Return the same with the sides exchanged."""
         estimate = replace(self.estimate, difference=-self.estimate.difference)
-        common = self.common.mirrored() if self.common else None
+        common = tuple(noise.mirrored() for noise in self.common)
         return replace(self, estimate=estimate, pool=self.pool.mirrored(), common=common)
 
     def p_above(self, threshold: Floats | float) -> Floats:
@@ -118,8 +118,8 @@ class OneSided:
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self._without_noise, 1.0)
         p = np.where(error == 0, certain, p)
-        if self.common is not None:
-            p = np.fmax(p, self.common.share_above(distance, error))
+        for noise in self.common:
+            p = np.fmax(p, noise.share_above(distance, error))
         never_zero = np.maximum(p, np.finfo(np.float64).tiny)
         return np.where(np.isnan(error), np.nan, never_zero)
 
@@ -129,7 +129,7 @@ class OneSided:
         In a direction without ``above`` or ``below``, Student's t decides alone. Where nothing varies, equal
         constants have p = 1, and different ones have twice the share of one split.
         """
-        alone = replace(self, pool=NO_RESAMPLES, common=None)
+        alone = replace(self, pool=NO_RESAMPLES, common=())
         sides = (self if above else alone), (self if below else alone).swapped()
         return np.minimum(2 * np.minimum(*(side.p_above(0.0) for side in sides)), 1.0)
 
@@ -149,8 +149,8 @@ class OneSided:
         certain = np.where(self._without_noise <= share, difference, -np.inf)
         bound = np.where(error == 0, certain, difference - quantile * np.where(error > 0, error, 1.0))
         # Resamples show slow runs well enough at this level; fewer than five seeds have none.
-        if self.common is not None and not self.pool.above[0]:
-            bound = np.minimum(bound, difference - self.common.half_width(error, share))
+        for noise in () if self.pool.above[0] else self.common:
+            bound = np.minimum(bound, difference - noise.half_width(error, share))
         return np.where(np.isnan(error), np.nan, bound)
 
 
