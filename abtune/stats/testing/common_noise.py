@@ -102,17 +102,14 @@ def _one_side(pairs: TwoSample) -> TwoSample:
 
 def _deviations(sides: list[Floats]) -> Floats:
     """Return the deviations of one side from the medians of its shapes, ascending, with a mean of zero."""
-    parts = [side - np.median(side, axis=1)[:, np.newaxis] for side in sides]
-    spreads = [np.median(np.abs(part), axis=1)[:, np.newaxis] for part in parts]
+    apart = [side - np.median(side, axis=1)[:, np.newaxis] for side in sides]
+    spreads = [np.median(np.abs(values), axis=1)[:, np.newaxis] for values in apart]
     varied = np.concatenate(spreads)
-    typical = float(np.median(varied[varied > 0])) if varied.any() else np.inf
-    limited = [
-        part / np.maximum(spread / (_NOISIEST * typical), 1)
-        for part, spread in zip(parts, spreads, strict=True)
-    ]
-    values = np.sort(np.concatenate([part.ravel() for part in limited]))
-    values = np.concatenate([values[:1], values, values[-1:]])
-    centred: Floats = values - values.mean()
+    most = _NOISIEST * float(np.median(varied[varied > 0])) if varied.any() else np.inf
+    limited = [values / np.maximum(spread / most, 1) for values, spread in zip(apart, spreads, strict=True)]
+    ordered = np.sort(np.concatenate([values.ravel() for values in limited]))
+    ordered = np.concatenate([ordered[:1], ordered, ordered[-1:]])
+    centred: Floats = ordered - ordered.mean()
     return centred
 
 
