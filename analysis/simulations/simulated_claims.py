@@ -123,6 +123,7 @@ def _one_for_all(p: Array, *, correlation: Array, alpha: float) -> int:
 SPREADS: Mapping[str, tuple[tuple[float, float], bool]] = {
     "0.5 to 10 %": ((0.005, 0.1), False),
     "2 %, one shape 100 %": ((0.02, 0.02), False),
+    "2 %, one run 10 times slower": ((0.02, 0.02), False),
     "2 %, one in 15 30 % slower": ((0.02, 0.02), True),
     "0.5 to 10 %, one in 15 30 % slower": ((0.005, 0.1), True),
     "0.3 %, one in 15 30 % slower": ((0.003, 0.003), True),
@@ -140,6 +141,7 @@ def common_noise_table(reports: int) -> str:
             spreads[-1] = 1.0 if "one shape" in name else spreads[-1]
             same = spreads * rng.normal(size=(SHAPES, 2, n))
             same[:, 1] += failing(1 / 15, 0)(rng, (SHAPES, n)) if fails else 0.0
+            same[-1, 1, 0] += math.log(10) if "one run" in name else 0.0
             gains = same.copy()
             gains[:10, 1] -= np.log(1.1)
             counts += np.array([[count > 0 for count in _by_added(same)], list(_by_added(gains))])
