@@ -121,7 +121,7 @@ def test_drawn_t_are_those_of_normal_noise() -> None:
     noise = noise_of(samples)
     # Deviations from the median of six vary by as much as is computed here.
     values = samples.first - np.median(samples.first, axis=1)[:, np.newaxis]
-    assert noise.added[0] == pytest.approx(0.5 * np.sqrt(2 * values.var() / n), rel=0.02)
+    assert noise.added[0] == pytest.approx(0.5 * np.sqrt(2 * values.var() / n), rel=0.04)
     fresh = rng.normal(0, values.std(), (2, 1_000_000, n))
     error = np.sqrt(fresh.var(axis=2, ddof=1).sum(axis=0) / n)
     t = (fresh[0].mean(axis=1) - fresh[1].mean(axis=1)) / (error + noise.added[0])
@@ -246,6 +246,17 @@ def test_one_noisy_shape_hides_no_gains(n: int) -> None:
     logs[1, :-1] -= 0.2
     tests = resampled(TwoSample.without_floor(*logs), rng=generator())
     assert (tests.p_above(0.0)[:-1] < 0.03).all()
+
+
+@pytest.mark.parametrize("slower", [0.0, 2.3, 4.6])
+def test_one_far_slower_run_of_hundreds_hides_no_gains(slower: float) -> None:
+    """One run in 145 hardly moves a mean, so it leaves the other shapes as they are."""
+    rng = np.random.default_rng(12)
+    logs = rng.normal(0, 0.02, (2, 29, 5))
+    logs[1, -1, 0] += slower
+    logs[1, :10] -= 0.1
+    tests = replace(resampled(TwoSample.without_floor(*logs), rng=generator()), pool=NO_RESAMPLES)
+    assert at_least(tests.p_above(0.0), correlation=0.0, alpha=0.05) >= 8
 
 
 def test_the_larger_p_of_both_added_errors_counts() -> None:
