@@ -249,7 +249,7 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     errs = (
         f"Up to 10% of such reports overstate how many shapes are {claims} (simulated, docs/statistics.md). "
-        "If runs fail rarely and hardly vary otherwise, up to 26% do."
+        "If runs fail rarely and hardly vary otherwise, up to 25% do."
     )
     if gap == 0:
         noisier = f"{skewed.config} are more skewed, or skewed and noisier, in others {other.config}'s."
