@@ -248,7 +248,7 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
     runs = f"The runs of {skewed.config} are more skewed than {other.config}'s, or skewed and noisier."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     errs = (
-        f"Up to 10% of such reports overstate how many shapes are {claims} (simulated, docs/statistics.md). "
+        f"Up to 11% of such reports overstate how many shapes are {claims} (simulated, docs/statistics.md). "
         "If runs fail rarely and hardly vary otherwise, up to 25% do."
     )
     if gap == 0:

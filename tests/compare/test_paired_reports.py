@@ -298,7 +298,7 @@ def test_skewed_differences_are_told() -> None:
     told = [note for note in judged(log).caveats if "skewed" in note]
     assert told == [
         "The differences of the pairs are skewed: now and then async is far slower. A verdict of improved or "
-        "equivalent must also pass a bootstrap-t test. Up to 10% of such reports overstate how many shapes "
+        "equivalent must also pass a bootstrap-t test. Up to 11% of such reports overstate how many shapes "
         "are faster or not slower (simulated, docs/statistics.md). If runs fail rarely and hardly "
         "vary otherwise, up to 25% do."
     ]
