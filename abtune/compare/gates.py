@@ -32,9 +32,8 @@ def judge(
     ``worst`` says how slow any shape of the analysis can be.
     """
     differs = (*_for_any(row, settings), *_for_difference(row, settings))
-    if row.boost > 0 and all(gate.passed for gate in differs):
-        # A verdict can say more than bounds that come from resamples.
-        row = replace(row, boost_at_least=max(row.boost_at_least, 0.0))
+    if all(gate.passed for gate in differs):
+        row = _with_bounds_at_zero(row, settings)
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     # The bound of all shapes needs no correction, because the slowest shape alone can prove it wrong. For a
     # verdict, one bound of both errs no more often than each: if all shapes lose no more than the tolerance,
@@ -71,13 +70,19 @@ def judge(
         reason = " ".join(filter(None, [*missed, _power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
     numbers["boost_at_least"] = at_least
-    if verdict is Verdict.IMPROVED and settings.family_wise:
-        numbers["boost_low_simultaneous"] = max(row.boost_low_simultaneous, 0.0)
-    if verdict is Verdict.REGRESSED and settings.family_wise:
-        numbers["boost_high_simultaneous"] = min(row.boost_high_simultaneous, 0.0)
     beyond = beyond_interval(row, settings, verdict, at_least)
     notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings), beyond])))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
+
+
+def _with_bounds_at_zero(row: Evidence, settings: Settings) -> Evidence:
+    """Return a shape that differs, without bounds beyond zero: its verdict says more than their resamples."""
+    least, low, high = row.boost_at_least, row.boost_low_simultaneous, row.boost_high_simultaneous
+    if row.boost > 0:
+        least = max(least, 0.0)
+    if settings.family_wise:
+        low, high = (max(low, 0.0), high) if row.boost > 0 else (low, min(high, 0.0))
+    return replace(row, boost_at_least=least, boost_low_simultaneous=low, boost_high_simultaneous=high)
 
 
 def unconfirmed(row: Evidence, settings: Settings) -> str:

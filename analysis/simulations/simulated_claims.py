@@ -119,14 +119,32 @@ def _one_for_all(p: Array, *, correlation: Array, alpha: float) -> int:
     return at_least(p, correlation=float(correlation[-1]), alpha=alpha)
 
 
-# The spread of each shape, and whether 1 run of the candidate in 15 is 30 % slower.
-SPREADS: Mapping[str, tuple[tuple[float, float], bool]] = {
-    "0.5 to 10 %": ((0.005, 0.1), False),
-    "2 %, one shape 100 %": ((0.02, 0.02), False),
-    "2 %, one run 10 times slower": ((0.02, 0.02), False),
-    "2 %, one in 15 30 % slower": ((0.02, 0.02), True),
-    "0.5 to 10 %, one in 15 30 % slower": ((0.005, 0.1), True),
-    "0.3 %, one in 15 30 % slower": ((0.003, 0.003), True),
+def of_shapes(
+    low: float, high: float, *, noisiest: float = 0.0, slow_run: float = 0.0, fails: bool = False
+) -> Noise:
+    """Return normal noise whose spread differs by shape; 1 run of the candidate in 15 may be 30 % slower.
+
+    ``noisiest`` is the spread of the last shape, and ``slow_run`` slows its first run, log scale.
+    """
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        spreads = np.exp(rng.uniform(math.log(low), math.log(high), (shape[0], 1, 1)))
+        spreads[-1] = noisiest or spreads[-1]
+        logs: Array = spreads * rng.normal(size=shape)
+        logs[:, 1] += failing(1 / 15, 0)(rng, logs[:, 1].shape) if fails else 0.0
+        logs[-1, 1, 0] += slow_run
+        return logs
+
+    return draw
+
+
+OF_SHAPES: Mapping[str, Noise] = {
+    "0.5 to 10 %": of_shapes(0.005, 0.1),
+    "2 %, one shape 100 %": of_shapes(0.02, 0.02, noisiest=1.0),
+    "2 %, one run 10 times slower": of_shapes(0.02, 0.02, slow_run=math.log(10)),
+    "2 %, one in 15 30 % slower": of_shapes(0.02, 0.02, fails=True),
+    "0.5 to 10 %, one in 15 30 % slower": of_shapes(0.005, 0.1, fails=True),
+    "0.3 %, one in 15 30 % slower": of_shapes(0.003, 0.003, fails=True),
 }
 ADDED = ((), (0.02,), (0.5,), (0.02, 0.5))
 
@@ -134,14 +152,10 @@ ADDED = ((), (0.02,), (0.5,), (0.02, 0.5))
 def common_noise_table(reports: int) -> str:
     """Lay out false counts and true ones without the noise of all shapes, and by the error added to it."""
     rows = []
-    for (name, (ends, fails)), n in itertools.product(SPREADS.items(), (5, 10)):
+    for (name, noise), n in itertools.product(OF_SHAPES.items(), (5, 10)):
         rng, counts = np.random.default_rng([57, n]), np.zeros((2, len(ADDED)))
         for _ in range(reports):
-            spreads = np.exp(rng.uniform(math.log(ends[0]), math.log(ends[1]), (SHAPES, 1, 1)))
-            spreads[-1] = 1.0 if "one shape" in name else spreads[-1]
-            same = spreads * rng.normal(size=(SHAPES, 2, n))
-            same[:, 1] += failing(1 / 15, 0)(rng, (SHAPES, n)) if fails else 0.0
-            same[-1, 1, 0] += math.log(10) if "one run" in name else 0.0
+            same = noise(rng, (SHAPES, 2, n))
             gains = same.copy()
             gains[:10, 1] -= np.log(1.1)
             counts += np.array([[count > 0 for count in _by_added(same)], list(_by_added(gains))])

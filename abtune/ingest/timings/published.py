@@ -29,7 +29,8 @@ from abtune.ingest.table_columns import (
 from abtune.ingest.tables import CUT
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
-from abtune.ingest.timings.timing_table import NO_TIMINGS, Table, about_untimed, read_rows, read_wide_heading
+from abtune.ingest.timings.timing_heading import Table, read_wide_columns
+from abtune.ingest.timings.timing_table import NO_TIMINGS, about_untimed, read_rows
 from abtune.ingest.units import LONGEST_CELL, MISSING, UNITS, spelled, split_unit, unit_named
 from abtune.text import listed, shortened
 
@@ -108,7 +109,7 @@ def _read_heading(cells: Sequence[str], unit: str) -> Table:
     if "config" in map(str.casefold, cells):
         separated = "separate its columns by commas, semicolons or tabs"
         raise DatasetError(f"a column config is of a table with a line for each timing; {separated}")
-    return read_wide_heading(cells, {"shape": 0}, unit)
+    return read_wide_columns(cells, {"shape": 0}, unit)
 
 
 def _tables(lines: Iterable[_Row]) -> list[tuple[int, list[str], list[_Row]]]:

@@ -10,36 +10,31 @@ import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.boosts import EITHER, about_boosts, check_boost, rounding_of
+from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
-from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
     FIELDS,
-    NAMES_FIRST,
-    NEVER,
-    ONLY_QUOTIENTS,
     OUTCOME,
-    SHAPES,
-    UNIT,
     about_summaries,
-    check_names,
     have_units,
     is_summary,
-    known_heading,
-    lacks_names,
-    listed_columns,
-    measured,
-    no_unit,
-    sizes,
     time_columns,
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, splitting_words
 from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.timings.timing_heading import (
+    EACH_LINE,
+    LEAVE_EMPTY,
+    Cell,
+    Table,
+    Target,
+    index_of,
+    read_columns,
+)
 from abtune.ingest.units import (
     FAILED,
     LONGEST_CELL,
@@ -65,95 +60,7 @@ _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
-# Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
-_KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
-# The same within a shape, such as the time of compiling; shapes may be stages of one network.
-_PHASE = re.compile("phase|stage", re.IGNORECASE)
-# What a time may sum up, if the user says that it is the time.
-_MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
-# What a rate with its unit may be called.
-_RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
-# What to do where lines with a time differ in a column that has to be the same in all of them.
-_KEEP_ONE_KIND = "they are no repeats, so keep lines with one of them"
-_LEAVE_EMPTY = "leave the times of failed runs empty, or take the column out if none failed"
 NO_TIMINGS = "has a heading and no timings"
-# The fields that differ from line to line.
-_EACH = {"time", "repeat"}
-_Key: TypeAlias = tuple[str | None, str | None, int | None]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Cell:
-    """The timings of a cell so far."""
-
-    line: int  # the first
-    beside: Sequence[str]  # what that line has in the columns that are left out
-    rounds: dict[str, list[float]] = field(default_factory=dict)  # in the order of their lines
-    numbered: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of a round and repeat
-    failures: list[str] = field(default_factory=list)  # what stands in place of times that are NaN
-    # How many times stand beside which value of a column in which its lines differ; some of the values.
-    others: dict[int, Counter[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """Where a time belongs. Many lines say the same beside their times, and that is read once."""
-
-    cell: _Cell
-    beside: list[str]  # what the first line of its shape and configuration has in columns that are left out
-    round: str
-    unit: str
-    work: float  # the operations of one call, for rates
-    where: str  # the column of the time, for errors
-
-
-@dataclass(slots=True, kw_only=True)
-class Table:
-    """The heading of a table, and what its lines held so far."""
-
-    names: Sequence[str]
-    columns: Mapping[str, int]  # which column holds which field
-    units: Mapping[int, str]  # of each column of times; empty where a column has it
-    configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
-    boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
-    is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
-    outcomes: Sequence[int] = ()  # the columns that say how a trial ended
-    in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
-    unused: Sequence[int] = field(init=False)  # the columns that are left out
-    fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
-    of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
-    telling: list[int] = field(init=False)  # those that say where a time belongs
-    cells: dict[_Key, _Cell] = field(default_factory=dict)
-    beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
-    targets: dict[Sequence[object], _Target] = field(default_factory=dict)  # by what lines say
-    held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line
-    summaries: dict[int, str] = field(default_factory=dict)  # lines of means and totals, with their labels
-    untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
-    works: set[str] = field(default_factory=set)  # units of rates whose labels do not tell the operations
-    lines: list[int] = field(default_factory=list)  # hashes of the lines that have a time
-    differ: set[int] = field(default_factory=set)  # left-out columns in which its lines differ
-
-    def __post_init__(self) -> None:
-        used = {*self.columns.values(), *self.configs, *self.boosts}
-        numbers = {name: index for index, name in self.configs.items()}
-        self.in_order = [numbers[name] for name in baseline_first(numbers)] if self.boosts else []
-        self.unused = [index for index in range(len(self.names)) if index not in used]
-        names = {index: self.names[index] for index in self.unused}
-        sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
-        joins = [index for index, name in names.items() if name in sized]
-        phases = [index for index, name in names.items() if _PHASE.fullmatch(name)]
-        self.of_shape = {*joins, *phases}
-        own = [index for name, index in self.columns.items() if name == "shape"]
-        joined = "+".join(self.names[index] for index in (*own, *joins))
-        join = f"join columns: --columns {shlex.quote(f'shape={joined}')}"
-        self.fixed = {
-            **dict.fromkeys(joins, f"they are two shapes of one label, so {join}"),
-            **dict.fromkeys(phases, _KEEP_ONE_KIND),
-            **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
-            **{index: _LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},
-        }
-        self.telling = [index for name, index in self.columns.items() if name not in _EACH]
-        self.telling += self.fixed
 
 
 def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
@@ -163,7 +70,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(NO_TIMINGS)
-    table = _read_heading(heading, names, unit)
+    table = read_columns(heading, names, unit)
     table.is_search = is_search
     if is_search:
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
@@ -271,7 +178,7 @@ def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[s
     _, heading = next(table_rows(text), (0, []))
     several = names.get("shape", "").split("+")
     if len(several) > 1 and names["shape"] not in heading:
-        return join_columns(table_rows(text), [_index_of(name, heading) for name in several], names["shape"])
+        return join_columns(table_rows(text), [index_of(name, heading) for name in several], names["shape"])
     rows = iter(with_labels(table_rows(text), least=1, by_name=has_records(text)))
     number, own = next(rows)
     told = {name.casefold() for name in names.values()}
@@ -286,7 +193,7 @@ def _notes(table: Table, counted: str) -> Iterator[str]:
         for index in (table.unused if counted != "trial" else ())  # parameters of what was tried
     }
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
-    may = {index for index in unused if not table.configs and table.fixed.get(index) != _LEAVE_EMPTY}
+    may = {index for index in unused if not table.configs and table.fixed.get(index) != LEAVE_EMPTY}
     differ = [unused[index] for index in sorted(table.differ & may)]
     of_one, unless = "lines of one shape and configuration differ in", "unless you write that into either"
     alike = f"; {of_one} {', '.join(differ)}, and count as alike {unless}" if differ else ""
@@ -328,134 +235,13 @@ def _has_numbers(text: str, unit: str) -> bool:
     try:
         labelled = with_labels(table_rows(text), least=1, by_name=has_records(text))
         (_, heading), (_, row) = itertools.islice(labelled, 2)
-        values = [row[index] for index in _read_heading(heading, {}, unit).units]
+        values = [row[index] for index in read_columns(heading, {}, unit).units]
         firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
         # Decimal commas are refused where they are read.
         cells = [value.replace(",", ".") for value in firsts if value.casefold() not in MISSING]
         return len(list(map(to_number, cells))) > 0
     except (ValueError, IndexError, AbtuneError):
         return False
-
-
-def _index_of(name: str, row: Sequence[str]) -> int:
-    """Return which column of a heading has a name."""
-    known = [cell.casefold() for cell in row]
-    if name.casefold() not in known:
-        raise InputError(f"has no column {name!r}; there are {listed_columns(row)}")
-    return known.index(name.casefold())
-
-
-def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> Table:
-    if lacks_names(row):
-        raise DatasetError(NAMES_FIRST)
-    known = {name.casefold(): index for index, name in enumerate(row)}
-    if len(known) < len(row):
-        raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
-    columns = {name: known[name] for name in FIELDS if name in known}
-    # Left out, a column of units such as samples/s would let a rate be read as a time.
-    if units := list(filter(UNIT.fullmatch, known)):
-        # A table may have several columns of units. A metric may have another unit than the time.
-        surest = max(units, key=lambda name: (name[:4] == "time", name[:4] == "unit"))
-        columns["unit"] = known[surest]
-    for name, wanted in names.items():
-        columns[name] = _index_of(wanted, row)
-    if "time" not in names:
-        times = time_columns(row)
-        first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-        others = list(_configurations(row, columns).values())
-        is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
-        if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
-            table = read_wide_heading(row, {**first, **columns}, unit)
-            if unit and unit not in table.units.values():
-                raise InputError(f"the unit is told twice, by the headings and by --unit {unit}; keep one")
-            return table
-        if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
-            columns, times = {**first, **columns}, [row.index(others[0])]
-        if len(times) != 1:
-            raise DatasetError(
-                f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
-                f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
-                "time_ns, or in the column that --columns time=NAME names"
-            )
-        sums = [name for name in row if _MEAN.search(name) and _MEAN.sub("time", name) == row[times[0]]]
-        if sums:  # of many calls, whose number may differ (trtexec --exportProfile)
-            both = f"{row[times[0]]} may be a total, and {sums[0]} its mean"
-            raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={sums[0]}')}")
-        columns["time"] = times[0]
-    if len(set(columns.values())) < len(columns):
-        raise InputError("one column would be two things; give each a column of its own by --columns")
-    return Table(
-        names=row, columns=columns, units={columns["time"]: _unit_of(row, columns, unit)}, configs={}
-    )
-
-
-def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int, str]:
-    """Return the columns that may be configurations; beside columns with units, ``status`` is none."""
-    others = {index: name for index, name in measured(row).items() if index not in columns.values()}
-    if not any(have_units([name], UNITS) for name in others.values()):
-        return others
-    return {index: name for index, name in others.items() if not OUTCOME.fullmatch(name)}
-
-
-def _may_be_time(name: str) -> bool:
-    is_other = _MEAN.search(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
-    return unit_named(name) in RATES or (not is_other and bool(_rate_of(name) or known_heading(name, UNITS)))
-
-
-def _rate_of(name: str) -> str:
-    """Return the unit of a column of rates, such as bandwidth (GB/s); empty for others."""
-    heading = known_heading(_RATE.sub("value", name), UNITS)
-    return heading.unit if heading and heading.unit in RATES else ""
-
-
-def read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table:
-    """Return the heading of a table whose further columns are configurations, or boosts of these.
-
-    A column that names no unit has ``unit``.
-    """
-    boosts = {*range(len(row))} - {*measured(row), *columns.values()}
-    headings = {index: read_heading(name, UNITS) for index, name in _configurations(row, columns).items()}
-    configs = {index: heading.name for index, heading in headings.items()}
-    if len(set(configs.values())) < max(2, len(configs)):
-        if boosts:
-            raise DatasetError(ONLY_QUOTIENTS)
-        needs = "a column for each configuration, two or more of different names"
-        raise DatasetError(f"needs a column of times, or {needs}, among {listed_columns(row)}")
-    units = {index: heading.unit or unit for index, heading in headings.items()}
-    bare = [configs[index] for index in configs if not units[index]]
-    check_names(configs.values())
-    if len(bare) == len(configs):
-        raise no_unit(bare, UNITS)
-    if bare:
-        one = shortened(bare[0])
-        remedy = f"name it '{one} (ms)' or '{one} (GFLOPS)', or take it out if it is no configuration"
-        raise DatasetError(f"column {one!r} has no unit beside one that has; {remedy}")
-    if len({"s" if unit in PER_SECOND else about_work({unit}) for unit in units.values()}) > 1:
-        beside = "columns of times stand beside throughputs, or kinds of throughputs"
-        raise DatasetError(f"{beside}; keep one kind")
-    over = {index: set(EITHER) for index in sorted(boosts)}
-    return Table(names=row, columns=columns, units=units, configs=configs, boosts=over)
-
-
-def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
-    """Return the unit from the column's name or the option; empty if a column has the units."""
-    column = row[columns["time"]]
-    name = shortened(column)
-    # Who names a column of means has one time of each.
-    bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
-    bare = re.sub(r"time\((.+)\)", r"\1", bare)  # median(elapsed), as nanobench writes it
-    own = unit_named(column) or _rate_of(column) or read_heading(bare, UNITS).unit
-    known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
-    if unit and unit not in known:
-        raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")
-    told = [f"the name {name}"] if own else []
-    told += [f"--unit {unit}"] if unit not in {"", own} else []
-    told += [f"the column {shortened(row[columns['unit']])}"] if "unit" in columns else []
-    if not told:
-        raise InputError(f"nothing says in which unit {name} is; give --unit, one of {', '.join(known)}")
-    if len(told) > 1:
-        raise InputError(f"the unit is told twice, by {' and by '.join(told)}; keep one of them")
-    return own or unit
 
 
 def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool) -> None:
@@ -492,9 +278,9 @@ def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool
             check_boost(row[index], known, over)
 
 
-def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_timed: bool) -> _Target:
+def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_timed: bool) -> Target:
     """Return where the time in a column belongs, by the other columns; without a time it needs no unit."""
-    values = {name: row[column] for name, column in table.columns.items() if name not in _EACH}
+    values = {name: row[column] for name, column in table.columns.items() if name not in EACH_LINE}
     for name, value in values.items():
         column = f"column {table.names[table.columns[name]]}"
         if not value and (is_timed or name != "unit"):
@@ -519,14 +305,14 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
     others = [row[column] for column in table.unused]
-    cell = table.cells.setdefault(key, _Cell(line=line, beside=others))
+    cell = table.cells.setdefault(key, Cell(line=line, beside=others))
     where = f"column {table.names[index]}"
     beside = table.beside.setdefault(key[:2], others)
     number = _number_label(values.get("round", ""))
     work = work_of(unit, values.get("shape", ""))
     if is_timed and unit in RATES and work == WORK:
         table.works.add(unit)
-    return _Target(cell=cell, beside=beside, round=number, unit=unit, work=work, where=where)
+    return Target(cell=cell, beside=beside, round=number, unit=unit, work=work, where=where)
 
 
 def _outcome(text: str, name: str) -> str:
@@ -536,7 +322,7 @@ def _outcome(text: str, name: str) -> str:
     return text.casefold() if OUTCOME.fullmatch(name) else text  # MB is not Mb
 
 
-def _add_time(row: Sequence[str], index: int, target: _Target, table: Table, line: int) -> Sequence[float]:
+def _add_time(row: Sequence[str], index: int, target: Target, table: Table, line: int) -> Sequence[float]:
     """Add the time in a column, or its list of times, and return them in seconds."""
     cell, text, where = target.cell, row[index], target.where
     if text[:1] == "[":  # a list of repeats, as JSON and pandas write it

@@ -61,7 +61,7 @@ def estimated(samples: TwoSample) -> tuple[Array, Array]:
 
 
 def test_four_shapes_have_none() -> None:
-    """Nor have five of which one has a single seed."""
+    """Five shapes have none either, if one of them has a single seed."""
     assert common_noise(drawn(shapes=4), rng=generator()) == ()
     five = drawn(shapes=5)
     assert len(common_noise(five, rng=generator())) == 2
