@@ -88,7 +88,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
     """
     import abtune
     from abtune.ingest.sources import check_once
-    from abtune.sections.change.history import history_section
+    from abtune.sections.change.history_page import history_section
 
     check_once(map(Path, datasets))
     opened = _opened(datasets)
@@ -103,7 +103,7 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     """Return the datasets by path or name; say which files of folders are skipped, and why."""
     import abtune
     from abtune.ingest.sources import natural
-    from abtune.sections.change.history import do_not_fit
+    from abtune.sections.change.comparable import do_not_fit
 
     opened: dict[str, xr.Dataset] = {}
     in_folders: dict[str, xr.Dataset] = {}

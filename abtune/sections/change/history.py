@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from abtune.compare.claims import of_dependent
 from abtune.compare.compare import analyze
 from abtune.compare.results import Aggregate, Comparison
 from abtune.compare.settings import alpha_of, configurations
-from abtune.dataset.build import cells_of
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
-from abtune.report.columns import OVERALL, decimals_of, interval_column
-from abtune.report.page import SHAPE, Bullets, Cell, Heading, Part, Prose, Section, column, table
+from abtune.lazy import load
+from abtune.report.columns import OVERALL
 from abtune.sections.change.change import compare_datasets
-from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
 from abtune.sections.change.change_statistics import confirmed_holm
-from abtune.text import count, listed, percent_cell, plain_percent, some_of
+from abtune.text import count, listed, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_Facts: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +84,8 @@ class History:
 
     def __str__(self) -> str:
         """Return the sentence of ``abtune history``."""
-        return _sentence(self)
+        sentence: str = load("abtune.sections.change.history_page:history_section")(self).sentence
+        return sentence
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape and dataset, with the fields of :class:`Moment`."""
@@ -170,65 +165,6 @@ def history(
         first_to_last=_change(parts, first, last, how=how),
         caveats=tuple(_caveats(series, undated, shapes, steps)),
     )
-
-
-def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
-    """Return why some datasets do not fit; the others are the largest group that makes a history."""
-    facts = {name: _facts(dataset) for name, dataset in datasets.items()}
-    usable = [name for name, own in facts.items() if own["shapes"]]
-    fewest_first = sorted(usable, key=lambda name: facts[name]["timings"].total())
-    groups: list[dict[str, _Facts]] = []
-    for first in fewest_first:
-        groups.append({first: facts[first]})
-        for name in fewest_first:  # beside its parts, a merged dataset is left out
-            if not _misfit(facts[name], groups[-1]):
-                groups[-1][name] = facts[name]
-    # Of groups of one size, the one with most runs: a merged dataset wins where its parts share few shapes.
-    sizes = [(len(group), sum(own["timings"].total() for own in group.values())) for group in groups]
-    largest = groups[sizes.index(max(sizes))] if groups else {}
-    for name in fewest_first:  # a sweep takes the place of an earlier copy, and not of several parts
-        earlier, own = _same_runs(facts[name], largest), facts[name]
-        rest = {other: largest[other] for other in largest if other not in earlier}
-        if rest and len(earlier) == 1 and own["timings"] > largest[earlier[0]]["timings"]:
-            largest = largest if _misfit(own, rest) else {**rest, name: own}
-    return {name: _misfit(own, largest) for name, own in facts.items() if name not in largest}
-
-
-def _facts(dataset: xr.Dataset) -> _Facts:
-    """Return what datasets of one history share; a shape counts with two seeds of two configurations."""
-    known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
-    usable = (known.sum("seed") >= 2).sum("config") >= 2
-    latencies = ((labels[:2], values["latency"]) for labels, values in cells_of(dataset, ["latency"]))
-    runs = ((*labels, run[~np.isnan(run)].tobytes()) for labels, run in latencies)
-    return {
-        "design": {str(design_of(dataset.attrs))},
-        "configurations": set(labels_of(dataset, "config")),
-        "shapes": set(labels_of(dataset.sel(shape=usable), "shape")),
-        # Seeds may have new numbers after a merge. Coarse timings may be equal, so they are counted.
-        "timings": Counter(run for run in runs if run[-1]),
-    }
-
-
-def _same_runs(own: _Facts, group: Mapping[str, _Facts]) -> list[str]:
-    """Return copies, parts, merged datasets, and the same sweep with fewer or more seeds."""
-    runs = {name: facts["timings"] for name, facts in group.items()}
-    return sorted(name for name, other in runs.items() if other <= own["timings"] or own["timings"] <= other)
-
-
-def _shared(group: Mapping[str, _Facts], what: str) -> set[str]:
-    return set.intersection(*(facts[what] for facts in group.values()))
-
-
-def _misfit(own: _Facts, group: Mapping[str, _Facts]) -> str:
-    """Return why a dataset with these facts does not fit a group; empty if it does."""
-    if not own["shapes"]:
-        return "no shape has two seeds of two configurations"
-    for what, least in (("design", 1), ("configurations", 2), ("shapes", 1)):
-        if len(_shared(group, what) & own[what]) < least:
-            has, others = (some_of(sorted(names)) for names in (own[what], _shared(group, what)))
-            return f"{what} {has} instead of {others}"
-    same = _same_runs(own, group)
-    return f"the same runs as {some_of(same)}; a run counts once" if same else ""
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:
@@ -315,70 +251,3 @@ def _caveats(
         for caveat in change.caveats:
             alike.setdefault(caveat, []).append(pair)
     yield from (f"{some_of(pairs)} (A to B): {caveat}" for caveat, pairs in alike.items())
-
-
-def history_section(history: History) -> Section:
-    """Return the report: one table, with the boosts of each shape beside each other."""
-    rows = tuple(map(asdict, history.moments))
-    return Section(
-        name="", page=tuple(_page(history)), result=history, rows=rows, sentence=_sentence(history)
-    )
-
-
-def _page(history: History) -> Iterator[Part]:
-    sources = zip(history.datasets, history.sources, strict=True)
-    lines = [f"{name} ({source})." for name, source in sources if source]
-    yield Heading("history")
-    yield Prose(_sentence(history))
-    if lines:
-        yield Prose(" ".join(lines), remark=True)
-    yield _table(history)
-    meaning = (
-        "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
-        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. In a "
-        "terminal, boosts have the colours of their verdicts in abtune analyze."
-    )
-    yield Prose(meaning, remark=True)
-    alpha = plain_percent(alpha_of(history.level))
-    changed = (
-        f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over shapes and "
-        f"steps). overall: its change excludes zero, at {alpha} shared by the steps."
-    )
-    some = any(row.changed for row in history.moments)
-    yield Bullets(history.caveats, footnotes=(changed,) if some else ())
-
-
-def _table(history: History) -> Part:
-    many, moments, change = len(history.datasets), history.moments, history.first_to_last
-    ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
-    decimals = decimals_of((row.boost_low, row.boost_high) for row in moments)
-    bounds = [(row.low, row.high) for row in ends]
-    columns = [
-        column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"),
-        column("change %", [percent_cell(row.change, decimals) for row in ends]),
-        interval_column(bounds, level=history.level, decimals=decimals, gives_way=many - 1),
-    ]
-    for number, name in enumerate(history.datasets):
-        rows, age = moments[number::many], many - 1 - number
-        texts = [percent_cell(row.boost, decimals) for row in rows]
-        boosts = [
-            Cell(text=text, tone=row.verdict or OVERALL, notes=(1,) * row.changed)
-            for row, text in zip(rows, texts, strict=True)
-        ]
-        bounds = [(row.boost_low, row.boost_high) for row in rows]
-        # The oldest in between go first, and every interval before any boost.
-        columns.append(column(name, boosts, gives_way=age if number else 0))
-        columns.append(interval_column(bounds, level=history.level, decimals=decimals, gives_way=many + age))
-    return table(SHAPE, [row.shape for row in moments[::many]], *columns)
-
-
-def _sentence(history: History) -> str:
-    many, ends = len(history.datasets), history.first_to_last
-    means = listed(f"{percent_cell(row.boost, 1)}%" for row in history.moments[:many])
-    changed = sum(row.changed for row in history.moments[many:])
-    said = (
-        f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
-        f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
-        f"shapes: {listed(change_counts(ends))}. Significant changes from one dataset to the next: {changed}."
-    )
-    return " ".join([said, *of_dependent(history.caveats)])
