@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import math
 import os
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -22,6 +24,7 @@ LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What ends a program as Ctrl-C does; Windows has no SIGHUP.
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_DAY = 24 * 3600.0
 # How netCDF files begin: HDF5, and the three classic formats.
 _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
@@ -40,6 +43,14 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary names of a place that a killed program left beside it, a day ago or longer."""
+    for name in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - name.lstat().st_mtime > _DAY:
+                name.unlink()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,15 @@ import xarray as xr
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
-from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing, uninterrupted
+from abtune.files import (
+    LIMIT_VARIABLE,
+    followed,
+    is_netcdf,
+    most_gib,
+    remove_leftovers,
+    replacing,
+    uninterrupted,
+)
 from abtune.text import import_command
 
 BUNDLED: Mapping[str, str] = {
@@ -124,6 +132,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"a dataset is saved to a path, such as 'results.nc', not to {_shown(path)}")
     file = place_for(path)
+    remove_leftovers(file)
     try:
         with uninterrupted(), replacing(file) as temporary:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))

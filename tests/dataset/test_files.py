@@ -222,6 +222,19 @@ def test_places_that_cannot_be_written_are_refused(small: xr.Dataset, path: str)
     assert names_in() == ["small.nc"]
 
 
+def test_what_a_killed_program_left_is_removed_after_a_day(small: xr.Dataset) -> None:
+    """Younger leftovers may still be written; other names, and other datasets' leftovers, stay."""
+    old, young = Path(".a[1].nc.0123abcd.tmp"), Path(".a[1].nc.0123abce.tmp")
+    others = [Path(".a1.nc.0123abcd.tmp"), Path(".a[1].nc.mine.tmp"), Path(".a[1].nc.0123abcd.old")]
+    for path in (old, young, *others):
+        path.touch()
+        if path is not young:
+            os.utime(path, (0, 0))
+    abtune.save_dataset(small, "a[1].nc")
+    assert not old.exists()
+    assert all(path.exists() for path in (young, *others))
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_devices_are_not_replaced(small: xr.Dataset) -> None:
     """Writing to a device is refused: a rename would put a file in the device's place."""
