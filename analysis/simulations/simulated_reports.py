@@ -225,16 +225,18 @@ def plan_table(replications: int) -> str:
 
 
 def unequal_plan_table(replications: int) -> str:
-    """Lay out the same for unequal numbers of seeds, if the first side is 1, 2, 4 and 10 times as noisy."""
-    designs, rows = ((10, 8), (8, 10), (10, 7), (10, 6), (10, 5), (5, 10), (20, 10), (20, 8)), []
-    for shapes in (3, SHAPES):
-        shares = (
-            [_found(seeds, spread, shapes, 0.0, replications) for spread in (1, 2, 4, 10)]
-            for seeds in designs
-        )
-        rows.append(
-            [str(shapes), *(" / ".join(f"{100 * (share or 0):.0f}" for share in cell) for cell in shares)]
-        )
+    """Lay out the same for unequal numbers of seeds, if the first side is 1, 2, 4 and 10 times as noisy.
+
+    These plans always estimate the agreement of the shapes, as reports do.
+    """
+    few = ((10, 5), (5, 10), (8, 4), (12, 6), (6, 12), (20, 5), (5, 20))
+    designs, rows = ((10, 8), (8, 10), *few, (20, 10)), []
+    for shapes, vary in ((1, 0.0), (3, 0.0), (5, 0.0), (5, 0.5), (SHAPES, 0.0), (SHAPES, 0.5)):
+        row = [f"{shapes}{', noise varies' if vary else ''}"]
+        for seeds in designs:
+            cell = [_found(seeds, spread, shapes, vary, replications) for spread in (1, 2, 4, 10)]
+            row.append(" / ".join("-" if share is None else f"{100 * share:.0f}" for share in cell))
+        rows.append(row)
     return table(["shapes", *(f"{n}+{m}" for n, m in designs)], rows)
 
 
@@ -251,10 +253,15 @@ def _found(
     noise *= np.reshape([0.02 * spread, 0.02], (2, 1, 1, 1))
     sides = noise * rng.standard_normal((2, replications, shapes, n))
     agreement = np.inf if shapes >= FEWEST_SHAPES else 0.0
-    if vary:
-        variances = sides[:, :200].var(axis=-1, ddof=1).swapaxes(0, 1)
-        own = np.full(shapes, n - 1)
-        agreement = np.median([min(gained_freedom(side, own) for side in sweep) for sweep in variances])
+    if vary or seeds[0] != seeds[1]:
+        gained = [
+            [
+                gained_freedom(shape.var(axis=-1, ddof=1), np.full(shapes, own - 1))
+                for shape in side[:200, :, :own]
+            ]
+            for side, own in zip(sides, seeds, strict=True)
+        ]
+        agreement = np.median(np.min(gained, axis=0))
     requirement = Requirement(level=ALPHA / shapes, agreement=float(agreement))
     shift = np.log1p(detectable_boost(seeds, (0.02 * spread, 0.02), requirement))
     if np.isinf(shift):

@@ -98,9 +98,21 @@ def evidence(**numbers: Any) -> Evidence:
             Verdict.INCONCLUSIVE,
             "Too noisy to tell. 8 + 10 seeds find a boost of 4% or more (80% power).",
         ),
-        (  # plans are for about equal numbers
-            {"boost_low": -0.01, "baseline": make_side(n=7)},
+        (
+            {"boost_low": -0.01, "baseline": make_side(n=5)},
             {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell. 5 + 10 seeds find a boost of 4% or more (80% power).",
+        ),
+        (
+            {"boost_low": -0.01, "baseline": make_side(n=201)},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell.",
+        ),
+        (  # plans do not know max-T of unequal numbers
+            {"boost_low": -0.01, "baseline": make_side(n=7)},
+            {"correction": "max-t"},
             Verdict.INCONCLUSIVE,
             "Too noisy to tell.",
         ),

@@ -2,8 +2,9 @@
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
 attain. A moderated test gains degrees of freedom, up to those for equal noise, where the permutation test is
-the limit. The correction enters as the level of the first step of Holm's procedure. Max-T counts the splits
-of the seeds once for all shapes; a t-test at that level finds about as much.
+the limit. With unequal numbers of seeds that limit depends on which side is noisier, so the permutation test
+of normal scores tells it. The correction enters as the level of the first step of Holm's procedure. Max-T
+counts the splits of the seeds once for all shapes; a t-test at that level finds about as much.
 
 The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
 make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
@@ -12,6 +13,7 @@ shapes count as 1, so Holm's procedure stays valid.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -24,7 +26,8 @@ from scipy import special
 
 from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
 from abtune.stats.splits import LARGEST_HALF, MOST_PAIRS, RESAMPLES, is_exact
-from abtune.stats.two_sample import Booleans, Floats, Integers
+from abtune.stats.testing.significance import permutation_test
+from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 
 MOST_SEEDS = 1_000_000
 # Nodes for the share and the size of the variance. The weights of each sum to 2 on [-1, 1], so 4 divides.
@@ -64,6 +67,13 @@ class WelchPower:
         scale = self.critical * np.sqrt(variances.sum(axis=0))
         scale /= np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
         self._reach: Floats = scale[..., np.newaxis] * np.sqrt(size)[..., np.newaxis, :]
+        # Max-T may pass where no split of a shape alone does, and has another limit.
+        alone_passes = _smallest(*n[..., 0].astype(np.int64)) <= level * (1 + 1e-12)
+        unequal = (more[..., 0] != 0) & (self.error > 0) & alone_passes
+        if unequal.any():
+            squares = unit[:, unequal, :, np.newaxis] * size[unequal, np.newaxis, :]
+            reach = _unequal_reach(n[:, unequal], true[:, unequal], squares, level[unequal], gain)
+            self._reach[unequal] = reach / self.error[unequal, np.newaxis, np.newaxis]
 
     def power(self, effect: Floats) -> Floats:
         """Return the probability to reject at a true log boost."""
@@ -73,6 +83,57 @@ class WelchPower:
         shift = shift[..., np.newaxis, np.newaxis]
         given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
         return (given * _WEIGHTS).sum(axis=(-2, -1))
+
+
+def _unequal_reach(n: Floats, true: Floats, squares: Floats, level: Floats, gain: float) -> Floats:
+    """Return the smallest difference that passes both tests, at the nodes, for unequal numbers of seeds.
+
+    ``true`` are the variances of the means, and ``squares`` the observed ones over them. The moderated
+    t-test draws observed variances towards the true ones, but lowers none.
+    """
+    own, true = n[..., np.newaxis] - 1, true[..., np.newaxis]
+    drawn = true * np.maximum(squares, 1 + (squares - 1) / (1 + gain / own))
+    more = (own[0] - own[1]).astype(np.int64)
+    freedom = conservative_freedom((drawn[0], drawn[1]), (own[0] + gain, own[1] + gain), more)
+    student = special.stdtrit(freedom, 1 - level[:, np.newaxis, np.newaxis] / 2)
+    variances = true * squares
+    total = variances.sum(axis=0)
+    share = np.where(more < 0, *variances) / total
+    sizes = np.sort(n[..., 0].astype(np.int64), axis=0).T.tolist()
+    critical = [
+        np.interp(shares, _SPLIT_SHARES, _critical_of_splits(*pair, strict))
+        for shares, pair, strict in zip(share, sizes, level.tolist(), strict=True)
+    ]
+    return np.maximum(student * np.sqrt(drawn.sum(axis=0)), np.array(critical) * np.sqrt(total))
+
+
+# Seeds of the smaller side and of the larger one up to which the permutation test is looked at.
+_FEW, _MANY = 30, 100
+_SPLIT_SHARES = special.expit(np.linspace(-4.5, 4.5, 7))
+
+
+@functools.lru_cache(maxsize=256)
+def _critical_of_splits(small: int, large: int, level: float) -> Floats:
+    """Return the t from which the permutation test of normal scores rejects, at shares of the variance.
+
+    A share is the smaller side's. Beyond 30 seeds on both sides Student's t is about as large.
+    """
+    if small > _FEW:
+        return np.zeros(len(_SPLIT_SHARES))
+    large = min(large, _MANY)  # more take long
+    sides = []
+    for n, share in ((small, _SPLIT_SHARES), (large, 1 - _SPLIT_SHARES)):
+        scores = special.ndtri((np.arange(n) + 0.5) / n)
+        sides.append(np.sqrt(n * share)[:, np.newaxis] * scores / scores.std(ddof=1))
+    low, high = np.zeros(len(_SPLIT_SHARES)), np.full(len(_SPLIT_SHARES), 30.0)
+    for _ in range(5):
+        t = np.linspace(low, high, 7)  # six sections need fewer calls than bisection
+        moved = (sides[0] + t[1:-1, :, np.newaxis]).reshape(-1, small)
+        samples = TwoSample.without_floor(moved, np.tile(sides[1], (5, 1)))
+        p = permutation_test(samples, rng=np.random.default_rng(0)).reshape(5, -1)
+        missed = np.count_nonzero(p > level * (1 + 1e-9), axis=0)
+        low, high = (np.take_along_axis(t, missed[np.newaxis] + end, axis=0)[0] for end in (0, 1))
+    return high
 
 
 def _broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
@@ -123,6 +184,8 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
     share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
+
+_smallest = np.vectorize(smallest_p, otypes=[np.float64], excluded={"paired"})
 
 # Below five seeds of a shape no skewness shows, and in 75 seeds of all shapes often no rare failure. Then
 # over 5 % of reports have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
@@ -218,8 +281,7 @@ def fewest_that_find(requirement: Requirement) -> int:
 
 def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
-    smallest = np.vectorize(smallest_p, otypes=[np.float64])
-    step = smallest(n_first.astype(np.int64), n_second.astype(np.int64), paired=requirement.paired)
+    step = _smallest(n_first.astype(np.int64), n_second.astype(np.int64), paired=requirement.paired)
     attained = attainable_level(step, requirement.smallest_p)
     reachable = attained > 0
     # A joint correction counts the splits once for all shapes. A claim allows k splits that are as extreme,

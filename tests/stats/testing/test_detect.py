@@ -7,9 +7,11 @@ import pytest
 from statsmodels.stats.power import TTestIndPower
 
 from abtune.stats.testing.design import (
+    _SPLIT_SHARES,
     MOST_SEEDS,
     Requirement,
     Sides,
+    _critical_of_splits,
     attainable_level,
     detectable_boost,
     fewest_seeds,
@@ -80,6 +82,9 @@ def test_few_seeds_can_reject_at_certain_levels_only() -> None:
         (8, 8, 29, 2),
         (10, 10, 29, 1),
         (6, 9, 1, 4),
+        (10, 5, 29, 0.1),
+        (5, 10, 29, 1),
+        (8, 4, 3, 1),
         pytest.param(9, 7, 10, 2, marks=pytest.mark.slow),
     ],
 )
@@ -95,16 +100,38 @@ def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -
     assert np.mean(p <= alpha * (1 + 1e-12)) == pytest.approx(0.8, abs=0.03 + 3 * np.sqrt(0.16 / rows))
 
 
-def test_a_plan_knows_what_a_moderated_test_gains() -> None:
-    """Of 29 shapes with noise of 10:1, 83 to 93 % of sweeps find the boost; without the gain 98 % would."""
-    sweeps, n, rng = 300, 7, np.random.default_rng(1)
-    goal = Requirement(level=OF_29.level, agreement=math.inf)
-    first, second = rng.normal(0, [[[[0.2]]], [[[0.02]]]], (2, sweeps, 29, n))
-    first[:, 0] += np.log1p(detectable_boost(*design(n, n, (0.2, 0.02)), goal))
+@pytest.mark.parametrize(
+    ("n", "m", "agreement", "power"), [(7, 7, math.inf, 0.88), (10, 5, 10, 0.8), (5, 10, 10, 0.8)]
+)
+def test_a_plan_knows_what_a_moderated_test_gains(n: int, m: int, agreement: float, power: float) -> None:
+    """Of 29 shapes with noise of 10:1, 75 to 93 % of sweeps find the boost; without the gain more would.
+
+    Of unequal numbers, the permutation test is the limit if the larger side is noisier.
+    """
+    sweeps, rng = 300, np.random.default_rng(1)
+    goal = Requirement(level=OF_29.level, agreement=agreement)
+    first, second = (rng.normal(0, noise, (sweeps, 29, own)) for noise, own in ((0.2, n), (0.02, m)))
+    first[:, 0] += np.log1p(detectable_boost(*design(n, m, (0.2, 0.02)), goal))
     sides = [TwoSample.without_floor(*sweep) for sweep in zip(first, second, strict=True)]
     confirming = [moderated_tests(sweep).difference_p()[0] for sweep in sides]
     permuted = permutation_test(TwoSample.without_floor(first[:, 0], second[:, 0]), rng=rng)
-    assert np.mean(np.maximum(confirming, permuted) <= goal.level) == pytest.approx(0.88, abs=0.05)
+    assert np.mean(np.maximum(confirming, permuted) <= goal.level) == pytest.approx(power, abs=0.05)
+
+
+@pytest.mark.parametrize(("number", "t"), [(0, 5.2), (3, 4.5), (6, 3.0)])
+def test_half_of_normal_samples_pass_at_the_t_of_normal_scores(number: int, t: float) -> None:
+    """The critical t of 5+10 seeds over 29 shapes depends on the share of the variance."""
+    share, rng = _SPLIT_SHARES[number], np.random.default_rng(number)
+    critical = _critical_of_splits(5, 10, OF_29.level)[number]
+    sides = []
+    for n, of_mean in ((5, share), (10, 1 - share)):
+        values = rng.standard_normal((600, n))
+        values -= values.mean(axis=1, keepdims=True)
+        sides.append(values / values.std(axis=1, ddof=1, keepdims=True) * np.sqrt(n * of_mean))
+    samples = TwoSample.without_floor(sides[0] + critical, sides[1])
+    p = permutation_test(samples, rng=rng)
+    assert critical == pytest.approx(t, abs=0.05)
+    assert np.mean(p <= OF_29.level) == pytest.approx(0.5, abs=0.12)
 
 
 def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
