@@ -17,6 +17,7 @@ from dataclasses import fields, replace
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
+from abtune.stats.testing.design import smallest_p
 from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
 
 ONE_RUN = "One run per configuration supports no verdict."
@@ -232,9 +233,11 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
         return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
     alone = " by itself" if settings.correction == "bh" else ""
     per_side = "" if settings.paired else " per configuration"
-    which = "Holm's" if settings.correction == "holm" else "the"  # others may take fewer
+    which = "Holm's correction" if settings.correction == "holm" else "the correction"  # may take fewer
+    if smallest_p(row.baseline.n, row.candidate.n, paired=settings.paired) > settings.alpha:
+        which = "the test"  # even a lone shape, which is not corrected
     takes = f"It takes {row.fewest_seeds}{per_side}."
-    return f"No difference{alone} can pass {which} correction with {seeds}. {takes}"
+    return f"No difference{alone} can pass {which} with {seeds}. {takes}"
 
 
 def _seeds(row: Evidence, settings: Settings) -> str:

@@ -233,7 +233,15 @@ def test_few_seeds_can_pass_behind_another_shape() -> None:
         assert math.isnan(row.detectable)
         assert "No difference can pass" not in row.reason
         (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.baseline.n == 4)
-        assert "No difference can pass Holm's correction with 4 + 4 seeds." in alone.reason
+        assert "No difference can pass the test with 4 + 4 seeds." in alone.reason
+
+
+def test_a_lone_shape_is_not_corrected() -> None:
+    """The reason of a lone shape with three seeds names the test, not Holm's correction."""
+    (row,) = abtune.analyze(make_sweep([0.5], n=3, noise=0.01)).comparisons
+    assert row.reason.endswith(
+        "No difference can pass the test with 3 + 3 seeds. It takes 4 per configuration."
+    )
 
 
 def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:

@@ -134,7 +134,7 @@ def test_one_pair_two_pairs_and_none() -> None:
     assert rows[2].reason == "There is no whole pair (mainline: 2 runs failed; async: 2 runs failed)."
     assert rows[3].verdict is not Verdict.INVALID
     assert rows[3].p == 0.5
-    assert rows[3].reason.endswith("No difference can pass the correction with 2 pairs. It takes 6.")
+    assert rows[3].reason.endswith("No difference can pass the test with 2 pairs. It takes 6.")
     single = judged(logs(boosts=(0.1,), n=1))
     assert single.caveats == ("One pair supports no verdict.", *single.caveats[1:])
 
@@ -161,8 +161,8 @@ def test_too_few_pairs_for_the_correction() -> None:
     for few, correction, takes in ((log, "holm", 11), (log[..., :5], None, 6)):
         analysis, pairs = judged(few, correction=correction), few.shape[2]
         assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
-        which = "Holm's" if correction == "holm" else "the"
-        no = f"No difference can pass {which} correction with {pairs} pairs. It takes {takes}."
+        which = "Holm's correction" if correction == "holm" else "the test"
+        no = f"No difference can pass {which} with {pairs} pairs. It takes {takes}."
         assert no in analysis.comparisons[0].reason
         less = ", or 6 of every shape by max-T, which is then the default" if correction == "holm" else ""
         assert any(f"It takes {takes} pairs{less}." in note for note in analysis.caveats)
@@ -195,7 +195,7 @@ def test_a_shape_with_few_pairs_hides_no_other() -> None:
     log[3, 1, :3] = log[3, 0, :3] - [0.3, 0.301, 0.302]
     rows = judged(log).comparisons
     assert [row.verdict for row in rows] == [Verdict.IMPROVED] * 3 + [Verdict.NOT_SLOWER]
-    assert rows[3].reason.endswith("No difference can pass the correction with 3 pairs. It takes 6.")
+    assert rows[3].reason.endswith("No difference can pass the test with 3 pairs. It takes 6.")
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
