@@ -28,10 +28,11 @@ def test_halves_become_one(halves: xr.Dataset, run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()
     assert first == "all.nc: 3 shapes, configurations mainline (baseline), async"
-    assert second.startswith("3 shapes with configurations from different files: what changed between their")
+    assert second.startswith("The configurations of 3 shapes come from different files. What changed between")
     merged = abtune.open_dataset("all.nc")
     xr.testing.assert_equal(merged, halves)
     assert [source["file"] for source in json.loads(merged.attrs["sources"])] == ["runs/0.nc", "runs/1.nc"]
+    assert second in abtune.analyze(merged).caveats
 
 
 def test_bundled_datasets_have_names(empty_folder: Path, run: Run) -> None:

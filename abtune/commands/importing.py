@@ -15,7 +15,7 @@ from abtune.commands.common.options import WholeSummaries, dataset_names, open_s
 from abtune.commands.common.output import emit, output_options, save_new
 from abtune.errors import InputError
 from abtune.files import same_file
-from abtune.text import count, import_command
+from abtune.text import import_command
 
 if TYPE_CHECKING:
     from abtune.ingest.importers import Importer, Option
@@ -61,7 +61,8 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     seeds with another --rng-seed. Then those of the second get new numbers. Configurations keep their order.
     The first one is the usual baseline.
     """
-    from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets, mixed_shapes
+    from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets
+    from abtune.dataset.provenance import CAVEATS, parsed
 
     if any(same_file(Path(name), out) for name in datasets):
         raise InputError(f"{out} is one of the datasets to merge; give another --out")
@@ -70,11 +71,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     notes = [*about_new_seeds(named)]
     if names := left_out(named):
         notes.append(f"variables left out: {', '.join(names)}")
-    if mixed := mixed_shapes(named):
-        notes.append(
-            f"{count(len(mixed), 'shape')} with configurations from different files: what changed between "
-            "their measurements counts as a difference between configurations"
-        )
+    notes += parsed(merged.attrs, CAVEATS, list)
     save_new(merged, out, overwrite=overwrite, notes=notes)
 
 

@@ -13,7 +13,7 @@ from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
-from abtune.dataset.provenance import of_searches, of_throughputs
+from abtune.dataset.provenance import CAVEATS, CONFOUNDED, of_searches, of_throughputs, parsed, trials_made
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
@@ -151,6 +151,24 @@ def of_sources(dataset: xr.Dataset) -> Iterator[str]:
         )
     if of_throughputs(dataset):
         yield "These are throughputs. A time here is that of 10^9 operations or bytes, not of a run."
+
+
+# Searches of one configuration may differ a little in how many trials they make.
+_MORE_TRIALS = 1.1
+
+
+def of_fairness(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
+    """Yield what else differs between the two configurations: files, devices, the trials of a search."""
+    yield from parsed(dataset.attrs, CAVEATS, list)
+    names = settings.baseline, settings.candidate
+    made = {name: trials_made(dataset, [name]) for name in names}
+    sides = [(float(trials.mean()), name) for name, trials in made.items() if trials.size]
+    if len(sides) == len(names) and max(sides)[0] > _MORE_TRIALS * min(sides)[0]:
+        (few, fewer), (many, more) = sorted(sides)
+        yield (
+            f"{CONFOUNDED}: on average a search of {more} made {many:,.0f} trials, and one of {fewer} "
+            f"{few:,.0f}. More trials find faster kernels. Give both as many, or see --section curve."
+        )
 
 
 # Two seeds that agree in ten different timings are copies: chance does not do that.

@@ -17,6 +17,7 @@ from abtune.compare.gates import beyond_interval, is_valid
 from abtune.compare.overall import FEWEST_OF_KIND
 from abtune.compare.results import Aggregate, Claim, Comparison, Evidence, Overall, Verdict, Worst
 from abtune.compare.settings import Settings, margin_ends
+from abtune.dataset.provenance import CONFOUNDED
 from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
@@ -150,11 +151,11 @@ def make_sentence(
     rows: Sequence[Comparison],
     claims: Sequence[Claim],
     settings: Settings,
-    told: Iterable[str],
+    told: Sequence[str],
 ) -> str:
     """Return the result in one to three sentences, which say no more than verdicts, interval and claims.
 
-    ``told`` are the caveats about the design: one of them belongs into the result.
+    Some of the caveats that are ``told`` belong into the result.
     """
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
@@ -163,6 +164,7 @@ def make_sentence(
     mean = _over_all(overall.these_shapes, judged, settings)
     parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
     parts += of_dependent(told)
+    parts += (f"But {_lower(text.partition('. ')[0])}." for text in told if text.startswith(CONFOUNDED))
     # The candidate may be unable to run some shapes at all.
     if without := [row for row in rows if row.verdict is Verdict.INVALID]:
         some = f"{len(without)} of {len(rows)} shapes"
@@ -174,7 +176,7 @@ def of_dependent(told: Iterable[str]) -> Iterator[str]:
     """Yield that runs depend on each other, if a caveat says so."""
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(DEPENDENT in caveat for caveat in told):
-        yield f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals may be too narrow."
+        yield f"But {_lower(DEPENDENT)}, so these intervals may be too narrow."
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
@@ -184,7 +186,11 @@ def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
     if len({row.reason for row in rows}) > 1:
         return f"{start}. {rows[0].shape}: {reason}"
     # Behind a full stop, the reason of some shapes would read as one of all.
-    return f"{start}, because {reason[0].lower()}{reason[1:]}"
+    return f"{start}, because {_lower(reason)}"
+
+
+def _lower(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"
 
 
 def _to_expect(overall: Overall, settings: Settings) -> str:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import configurations_of, decoded, parsed
+from abtune.dataset.provenance import CAVEATS, configurations_of, decoded, parsed
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -63,6 +63,8 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
         for name, dataset in named.items()
     }
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
+    if not timed_again and (unlike := _about_unlike(named)):
+        attrs[CAVEATS] = json.dumps(unlike)
     axes: dict[str, Sequence[Any]] = {
         axis: list(dict.fromkeys(label for one in named.values() for label in one[axis].values.tolist()))
         for axis in RUN
@@ -144,6 +146,17 @@ def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
     return [shape for shape, origins in files.items() if len(set(map(frozenset, origins.values()))) > 1]
 
 
+def _about_unlike(named: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return what differs between the configurations, as the datasets say, and because they are apart."""
+    told = [text for dataset in named.values() for text in parsed(dataset.attrs, CAVEATS, list)]
+    if mixed := mixed_shapes(named):
+        told.append(
+            f"The configurations of {count(len(mixed), 'shape')} come from different files. What changed "
+            "between their measurements counts as their difference."
+        )
+    return list(dict.fromkeys(told))
+
+
 def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the variables that are not in the schema, which :func:`merge_datasets` leaves out."""
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
@@ -221,7 +234,7 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
     shared = {
         key: value
         for key, value in first.items()
-        if key != "sources" and all(attrs.get(key) == value for attrs in others)
+        if key not in {"sources", CAVEATS} and all(attrs.get(key) == value for attrs in others)
     }
     if all("settings" in attrs for attrs in members):  # they differ in nothing that was measured
         shared["settings"] = first["settings"]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
+from abtune.dataset.schema import TrialStatus, labels_of, runs_of
 from abtune.text import count
 
 T = TypeVar("T")
 # Attributes of a dataset whose winners were timed again: when, and the device of the searches.
 MEASURED, SEARCHED_ON = "measured_again", "searched_on"
+# Attribute with sentences on what else differs between the configurations, as an import or a merge saw it.
+CAVEATS = "caveats"
+# Such a sentence begins so if it puts every number of a report in doubt.
+CONFOUNDED = "More differs than the configuration"
 
 
 def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
@@ -68,6 +74,15 @@ def trials(dataset: xr.Dataset) -> int:
     return int(dataset.sizes.get("trial", 0))
 
 
+def trials_made(dataset: xr.Dataset, configs: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the number of trials of each run of some configurations, without runs that made none."""
+    if "trial_status" not in dataset:
+        return np.zeros(0, dtype=np.int64)
+    runs = np.concatenate([runs_of(dataset, "trial_status", config).ravel() for config in configs])
+    made = np.count_nonzero(runs.reshape(-1, dataset.sizes["trial"]) != TrialStatus.NOT_RUN, axis=1)
+    return made[made > 0]
+
+
 def tuner(dataset: xr.Dataset) -> str:
     """Name the version of TVM; empty if unknown."""
     version, commit = (str(dataset.attrs.get(name) or "") for name in ("tvm_version", "tvm_commit"))
@@ -76,7 +91,10 @@ def tuner(dataset: xr.Dataset) -> str:
 
 def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
-    budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
+    made = trials_made(dataset, labels_of(dataset, "config"))
+    least = min(made.tolist(), default=0) if trials(dataset) == dataset.sizes.get("trial") else 0
+    fewest = f"{least:,} to " if 0 < least < trials(dataset) else ""
+    budget = f"{fewest}{trials(dataset):,} trials a run" if trials(dataset) else ""
     devices = hardware(dataset).replace(", ", " and ")
     parts = (devices, tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
     return ", ".join(filter(None, parts))

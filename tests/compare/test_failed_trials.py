@@ -52,6 +52,21 @@ def test_unequal_losses_are_said_once() -> None:
     assert note.startswith("100% of async's trials failed (mainline: 4%)")
 
 
+def test_searches_of_unequal_length_are_no_fair_comparison() -> None:
+    """Where one side made twice as many trials, the sentence and a caveat say so; a tenth more is nothing."""
+    status = np.full((2, 100), TrialStatus.NOT_RUN)
+    status[0, :50] = status[1] = TrialStatus.OK
+    analysis = abtune.analyze(with_trials(status))
+    both = "on average a search of async made 100 trials, and one of mainline 50."
+    said = f"ore differs than the configuration: {both}"
+    assert f"But m{said}" in analysis.sentence
+    assert any(text.startswith(f"M{said}") for text in analysis.caveats)
+    assert "50 to 100 trials a run" in analysis.report()
+    status[0, :91] = TrialStatus.OK
+    analysis = abtune.analyze(with_trials(status))
+    assert not [text for text in (analysis.sentence, *analysis.caveats) if "ore differs" in text]
+
+
 @pytest.mark.parametrize("dataset", [make_sweep(0.1, n=5), with_trials(np.full((2, 3), TrialStatus.NOT_RUN))])
 def test_without_histories_nothing_is_said(dataset: xr.Dataset) -> None:
     """A dataset without trials, or whose trials were never made, has no such caveat."""

@@ -60,6 +60,16 @@ def test_the_analysis_is_that_of_the_whole(deep: xr.Dataset) -> None:
     assert mixed_shapes(parts) == deep["shape"].values[2:].tolist()
 
 
+def test_what_differs_between_configurations_stays_until_all_are_timed_again(deep: xr.Dataset) -> None:
+    """Caveats of the parts and of the merge are in the result once, unless all winners are timed again."""
+    told = {"caveats": '["More differs than the configuration: device."]'}
+    parts = {str(config): deep.isel(config=[config]).assign_attrs(told) for config in (0, 1)}
+    first, second = json.loads(merge_datasets(parts).attrs["caveats"])
+    assert first == "More differs than the configuration: device."
+    assert second.startswith("The configurations of 5 shapes come from different files.")
+    assert "caveats" not in merge_datasets(parts, timed_again=True).attrs
+
+
 def test_transfers_are_merged_with_the_runs_of_their_origin(deep: xr.Dataset) -> None:
     """Seeds that were measured apart keep the timings of their winners under both configurations."""
     halves = {"first": deep.isel(seed=slice(4)), "second": deep.isel(seed=slice(4, None))}

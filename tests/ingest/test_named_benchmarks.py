@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from import_samples import SAMPLES
 
+from abtune import analyze
 from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
@@ -187,10 +188,14 @@ def test_other_machines_are_said(tmp_path: Path, importer: str) -> None:
         padding = " " * len(config)  # a copy would be refused
         (tmp_path / config).write_text(of_machine(importer, machine) + padding, encoding="utf-8")
     sides = {config: f"{config}={tmp_path / config}" for config in ("old", "new", "same")}
-    (note,) = [note for note in read(importer, *sides.values()).notes if note.startswith("machine of")]
+    imported = read(importer, *sides.values())
+    (note,) = [note for note in imported.notes if note.startswith("machine of")]
     assert ": Intel Xeon in old and AMD EPYC in new, same; differences may come from that" in note
-    notes = read(importer, sides["new"], sides["same"]).notes
-    assert not [note for note in notes if note.startswith("machine of")]
+    caveats = analyze(imported.dataset, baseline="old", candidate="new").caveats
+    assert any(f"configuration: {note.partition(';')[0]}. Run both alike." in caveat for caveat in caveats)
+    alike = read(importer, sides["new"], sides["same"])
+    assert not [note for note in alike.notes if note.startswith("machine of")]
+    assert "caveats" not in alike.dataset.attrs
 
 
 def test_a_parameter_of_one_side_alone_is_no_other_parameter(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
 
 
 def test_the_curve_ends_where_the_compared_searches_do() -> None:
-    """A third configuration with longer searches adds no row to the curve of the other two."""
+    """Rows end where the shorter of two searches does, and a third configuration adds none."""
     long = with_histories(16)
     dataset = abtune.make_dataset(
         np.concatenate([long["latency"], long["latency"][:, :1]], axis=1),
@@ -80,7 +80,8 @@ def test_the_curve_ends_where_the_compared_searches_do() -> None:
         name: np.concatenate([long[name], long[name][:, :1]], axis=1)
         for name in ("trial_latency", "trial_status")
     }
-    histories["trial_status"][:, :2, :, 4:] = TrialStatus.NOT_RUN
+    histories["trial_status"][:, 0, :, 4:] = TrialStatus.NOT_RUN
+    histories["trial_status"][:, 1, :, 8:] = TrialStatus.NOT_RUN
     dataset = add_variables(dataset, **histories)
     curve = boost_curve(abtune.analyze(dataset))
     assert [point.trials for point in curve.overall] == [1, 2, 4]

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.provenance import trials_made
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Values
 from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
@@ -156,10 +157,9 @@ def _notes(dataset: xr.Dataset, seed_unit: str) -> Iterator[str]:
     )
     yield f"each {seed_unit} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
     if "trial_status" in dataset:
-        trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
-        low, high = trials[trials > 0].min(initial=trials.max()), trials.max()
-        if low < high:
-            yield f"runs have {low} to {high} trials; fewer trials find slower winners"
+        trials = trials_made(dataset, labels_of(dataset, "config")).tolist()
+        if len({*trials}) > 1:
+            yield f"runs have {min(trials)} to {max(trials)} trials; fewer trials find slower winners"
         if (dataset["trial_status"].values == TrialStatus.UNKNOWN).any():
             yield "the best time is known after each batch of trials only, not for single trials"
     if dataset.attrs.get("targets", 1) > 1:

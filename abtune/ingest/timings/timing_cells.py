@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
+from abtune.dataset.provenance import CAVEATS, CONFOUNDED
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
@@ -122,8 +123,13 @@ def import_readings(
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    notes += [*about_lacking(names), *_about_settings(readings, shape), *filter(None, works)]
+    unlike = list(_about_settings(readings, shape))
+    also = [f"{text}; differences may come from that, so run both alike" for text in unlike]
+    notes += [*about_lacking(names), *also, *filter(None, works)]
     dataset = _assemble(rounds, list(readings))
+    if unlike:
+        caveats = json.dumps([f"{CONFOUNDED}: {text}. Run both alike." for text in unlike])
+        dataset = dataset.assign_attrs({CAVEATS: caveats})
     if any(works):
         dataset = dataset.assign_attrs(latency_source="throughput")
     return Imported(dataset=dataset, notes=tuple(notes))
@@ -144,7 +150,7 @@ def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[
             known = by_shape[differ[0]].items()
             sides = [f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known]
             some = listed(sides if len(sides) < 4 else [*sides[:3], f"{len(sides) - 3} more"])
-            yield f"{name} of {some_of(differ)}: {some}; differences may come from that, so run both alike"
+            yield f"{name} of {some_of(differ)}: {some}"
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:

@@ -17,7 +17,7 @@ from typing import Any
 import xarray as xr
 
 from abtune.configurations import Configuration
-from abtune.dataset.provenance import MEASURED, SEARCHED_ON, hardware
+from abtune.dataset.provenance import CAVEATS, MEASURED, SEARCHED_ON, hardware
 from abtune.errors import StoreError
 from abtune.files import handling_signals, uninterrupted
 from abtune.measure.plan.plan import Plan
@@ -150,7 +150,7 @@ def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[
 
 
 # Attributes that the store writes anew, or that are about timings which are not kept.
-_REWRITTEN = {"settings", "configurations", "transfers_measured"}
+_REWRITTEN = {"settings", "configurations", "transfers_measured", CAVEATS}
 
 
 def about_new_timings(dataset: xr.Dataset, device: str, moment: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import xarray as xr
 from abtune.compare.overall import half_over_seeds
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
+from abtune.dataset.provenance import trials_made
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.report.columns import decimals_of, drawn_boosts
@@ -82,19 +83,25 @@ class Curve:
 
 
 def boost_curve(analysis: Analysis) -> Curve:
-    """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
+    """Return the boost after 1, 2, 4, ... trials, and after the most that both made.
+
+    Each point has an interval for itself alone.
+    """
     settings = analysis.settings
     # The curve is of the typical search, whatever the report compares.
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
     searches = analysis.dataset.sel(config=[analysis.baseline, analysis.candidate])
-    best = np.log(best_so_far(searches))
+    both = [
+        trials_made(searches, [config]).max(initial=0) for config in (analysis.baseline, analysis.candidate)
+    ]
+    best = np.log(best_so_far(searches))[..., : min(both) or None]
     sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count
         # A NaN on either side reaches both, at each number of trials by itself.
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
         sides = [side + gaps for side in sides]
     powers_of_two = [1 << power for power in range(best.shape[-1].bit_length())]
-    numbers = sorted({*powers_of_two, best.shape[-1]})  # and the longest history
+    numbers = sorted({*powers_of_two, best.shape[-1]})
     steps = {step: [side[..., step - 1] for side in sides] for step in numbers}
     # The shapes of the last row make all rows: a shape that joined later would make the best so far slower.
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
