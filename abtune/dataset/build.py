@@ -188,11 +188,16 @@ def _check_order(name: str, value: object) -> None:
 
 def _check_labels(name: str, value: object, labels: Mapping[Any, npt.ArrayLike]) -> None:
     """Refuse an array that labels its shapes or configurations, as those of xarray do, in another way."""
-    for dim in [dim for dim in ("shape", "config") if dim in getattr(value, "coords", ())]:
-        own, wanted = ([*map(str, np.ravel(known))] for known in (value.coords[dim], labels[dim]))  # type: ignore[attr-defined]
-        if own != wanted:
-            remedy = "give its own labels, in its order"
-            raise InputError(f"{name} has {dim} {shown(own)}, not {shown(wanted)}; {remedy}")
+    coords: Mapping[Any, npt.ArrayLike] = getattr(value, "coords", {})
+    names = {dim: [*map(str, np.ravel(labels[dim]))] for dim in ("shape", "config")}
+    # Whatever an axis is called, labels of the dataset have to stand in its order.
+    others = dict(zip(VARIABLES[name].dims, getattr(value, "dims", ()), strict=False))
+    for dim, wanted in names.items():
+        for own_dim in {dim, others.get(dim)} & {*coords}:
+            own = [*map(str, np.ravel(coords[own_dim]))]
+            if own != wanted and (own_dim == dim or {*own} & {*itertools.chain(*names.values())}):
+                remedy = "give its own labels, in its order"
+                raise InputError(f"{name} has {own_dim} {shown(own)}, not {shown(wanted)}; {remedy}")
 
 
 def _listed(name: str, labels: Iterable[str]) -> list[str]:
@@ -230,9 +235,14 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return floating-point numbers, NaN for what is masked: the value below a mask means nothing."""
     try:
         given: Any = np.ma.asarray(value)
+        unit = VARIABLES[name].units if name in VARIABLES else "1"
+        own = str(getattr(value, "attrs", {}).get("units", unit))  # of xarray and pandas
+        if own not in {unit, "1"}:  # arithmetic of enumerations keeps 1
+            raise InputError(
+                f"{name} has units {shown(own)}; convert it to {unit}, and set its units to {unit!r}"
+            )
         # NumPy would take True for one second, and drop the imaginary part of a complex number.
         if given.dtype.kind in "bcmM":
-            unit = VARIABLES[name].units if name in VARIABLES else "1"
             wanted = "" if unit == "1" else f" in {unit}"
             raise InputError(f"{name} holds {given.dtype}, not numbers; give numbers{wanted}")
         masked: Any = given.astype(np.float64, copy=False)

@@ -34,6 +34,7 @@ from abtune.text import import_command, listed, shell_path, shortened
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 _RUNS_BELOW = "a line holds one timing; put columns of several runs below each other, with a column seed"
 _SUMS_UP = f"it has statistics and no single timings; {AS_CSV}, or name a mean: --columns time=NAME"
+_RECORDS = "write records: df.to_json('t.json', orient='records')"
 _MELT = (
     "write a line for each timing, as pandas does: "
     "df.melt(ignore_index=False, value_name='time_ms').reset_index().to_csv('t.csv', index=False)"
@@ -59,6 +60,8 @@ _REMEDIES = {
     "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns "
     "'shape=Name,time=Duration (ns)'": ("Time(%),TotalTime(ns),",),
     "write JSON: -rf json -rff FILE": ('"Benchmark","Mode","Threads"', "ModeCntScore"),  # JMH
+    "write its times alone: ncu --csv --metrics gpu__time_duration.sum; then --columns 'shape=Kernel "
+    "Name,time=Metric Value,unit=Metric Unit'": ('"MetricName","MetricUnit","MetricValue"',),
     "write JSON: --benchmark_out=FILE --benchmark_out_format=json": (
         *("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),
     ),
@@ -79,6 +82,7 @@ _REMEDIES = {
     "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed --unit s": (
         "|op/s|err%|",  # nanobench
     ),
+    _RECORDS: ('^{"columns":[', '^{"index":['),  # pandas, orient="split"
     "write its trials as CSV with columns shape and time_ms; then abtune import trials --run NAME=FILE": (
         *('"configs_timings":', "ProcessAUTOTUNEbenchmarking"),  # Triton, PyTorch
     ),
@@ -165,7 +169,7 @@ def _hint_of_lower_table(path: Path, text: str) -> str:
             uncomment = f"sed '{number}s/^ *#//' {shell_path(path)} > NAME.csv"
             return f"line {number} may be its heading, but begins with #: {uncomment}"
         first = first_line(text).split(delimiter_of(above))
-        if len(first) != len(names) or not all(map(str.strip, first)):  # else that is the heading
+        if number > 1 and (len(first) != len(names) or not all(map(str.strip, first))):  # of another table
             return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 
@@ -213,6 +217,8 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         )
         if len(row or columns) != len(columns) or (has_records(text) and not is_timed):
             return ""
+        if {"key", "0"} <= {*columns}:  # pandas numbers the rows
+            return _RECORDS
         if len({*columns}) < len(columns):
             return f"two columns have the same name: {listed_columns(columns)}; {_MELT}"
         return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)

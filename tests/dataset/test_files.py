@@ -104,6 +104,13 @@ def test_round_trip_is_identity(dataset: xr.Dataset) -> None:
     xr.testing.assert_identical(opened, dataset)
 
 
+def test_a_selection_is_written_by_xarray_without_a_warning() -> None:
+    """Fewer shapes have shorter labels than the file that they came from, and warnings are errors here."""
+    dataset = abtune.open_dataset("h200-pilot").isel(shape=[0])
+    dataset.to_netcdf("one.nc")
+    xr.testing.assert_identical(abtune.open_dataset("one.nc"), dataset)
+
+
 def test_the_package_has_the_datasets_that_are_named() -> None:
     """The wheel has the bundled datasets, and no others."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))

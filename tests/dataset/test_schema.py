@@ -95,6 +95,16 @@ def test_named_dimensions_keep_the_order_of_the_schema(small: xr.Dataset) -> Non
     assert abtune.add_variables(small, tuning_time=times)["tuning_time"].equals(times)
 
 
+def test_an_array_with_another_unit_is_refused() -> None:
+    """Arrays of xarray may say that they are milliseconds, which would count as seconds."""
+    times = xr.DataArray(np.ones((1, 2, 3)), dims=("shape", "config", "seed"), attrs={"units": "ms"})
+    with pytest.raises(
+        InputError, match=r"latency has units 'ms'; convert it to s, and set its units to 's'"
+    ):
+        abtune.make_dataset(times, shapes=["a"], configs=["b", "c"])
+    abtune.make_dataset(times.assign_attrs(units="s"), shapes=["a"], configs=["b", "c"])
+
+
 def test_named_labels_are_those_that_are_given(small: xr.Dataset) -> None:
     """Else times of new, which pandas and xarray sort before old, would be those of old."""
     own = xr.DataArray(
@@ -104,6 +114,12 @@ def test_named_labels_are_those_that_are_given(small: xr.Dataset) -> None:
     assert dataset["config"].values.tolist() == ["new", "old"]
     with pytest.raises(InputError, match=r"latency has config \['new', 'old'\], not \['old', 'new'\]"):
         abtune.make_dataset(own, shapes=["a"], configs=["old", "new"])
+    named = own.isel(seed=[0, 1]).rename(config="branch", shape="kernel")
+    with pytest.raises(InputError, match=r"latency has branch \['new', 'old'\], not \['old', 'new'\]"):
+        abtune.make_dataset(named, shapes=["a"], configs=["old", "new"])
+    with pytest.raises(InputError, match=r"latency has branch \['new', 'old'\], not \['x', 'y'\]"):
+        abtune.make_dataset(named.transpose("branch", ...), shapes=["x", "y"], configs=["new"])
+    abtune.make_dataset(named, shapes=["a"], configs=["1.2", "1.3"])  # which names them anew
     with pytest.raises(InputError, match=r"tuning_time has config \['.*'\], not \['.*'\]; give its own"):
         abtune.add_variables(small, tuning_time=small["run_status"].isel(config=[1, 0]) * 2.0)
 

@@ -152,6 +152,22 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "#size\t\ttime(s)\tflop\n8\t\t1.5\t2\n",
             "line 1 may be its heading, but begins with #: sed '1s/^ *#//'",
         ),
+        (  # as pandas writes it with its index
+            ",kernel name,branch,elapsed time\n0,x,old,1.5\n",
+            "if it has a line for each timing: abtune import timings file.txt --columns shape=NAME",
+        ),
+        (
+            '{"kernel": {"0": "x", "1": "y"}, "ms": {"0": 1.5, "1": 1.6}}',
+            "df.to_json('t.json', orient='records')",
+        ),
+        (
+            '{"columns":["kernel","ms"],"index":[0],"data":[["x",1.5]]}',
+            "df.to_json('t.json', orient='records')",
+        ),
+        (
+            '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n"0","k","Duration","us","1"\n',
+            "ncu --csv --metrics gpu__time_duration.sum; then --columns",
+        ),
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
         (
             "Results of May,,,\n,,,\nshape,config,seed,time_ms\nx,a,0,1.5\n",
