@@ -198,6 +198,24 @@ def test_other_machines_are_said(tmp_path: Path, importer: str) -> None:
     assert "caveats" not in alike.dataset.attrs
 
 
+@pytest.mark.parametrize(("olds", "news", "said"), [(3, 3, False), (4, 3, False), (5, 1, True)])
+def test_machines_that_both_sides_used_are_said_if_one_used_them_more(
+    tmp_path: Path, olds: int, news: int, *, said: bool
+) -> None:
+    """Two machines in equal shares, about, make noise; in unequal shares they look like a boost."""
+    runs = []
+    for config, slow in (("old", olds), ("new", news)):
+        for number in range(6):
+            path = tmp_path / f"{config}-{number}"
+            machine = "AMD EPYC" if number < slow else "Intel Xeon"
+            path.write_text(of_machine("timings", machine) + " " * len(runs), encoding="utf-8")
+            runs.append(f"{config}={path}")
+    (note,) = [note for note in read("timings", *runs).notes if note.startswith("machine of")]
+    both = "AMD EPYC in 5 of 6 runs of old, 1 of 6 runs of new and Intel Xeon in 1 of 6 runs of old, 5 of 6"
+    assert (both in note) == said
+    assert note.endswith("their difference counts as noise, so import each by itself") != said
+
+
 def test_a_parameter_of_one_side_alone_is_no_other_parameter(tmp_path: Path) -> None:
     """A benchmark that only the baseline has, with two parameters, was not run with others."""
     both = [

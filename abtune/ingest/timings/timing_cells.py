@@ -31,6 +31,8 @@ _MACHINE = re.compile(
     r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
     re.M,
 )
+# So large a share of the runs of one configuration may be on other machines than those of another.
+_UNEQUAL = 0.2
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 
@@ -123,9 +125,11 @@ def import_readings(
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    unlike = list(_about_settings(readings, shape))
-    also = [f"{text}; differences may come from that, so run both alike" for text in unlike]
-    notes += [*about_lacking(names), *also, *filter(None, works)]
+    unlike, noise = _about_settings(readings, shape)
+    notes += about_lacking(names)
+    notes += [f"{text}; differences may come from that, so run both alike" for text in unlike]
+    notes += [f"{text}; their difference counts as noise, so import each by itself" for text in noise]
+    notes += filter(None, works)
     dataset = _assemble(rounds, list(readings))
     if unlike:
         caveats = json.dumps([f"{CONFOUNDED}: {text}. Run both alike." for text in unlike])
@@ -135,22 +139,45 @@ def import_readings(
     return Imported(dataset=dataset, notes=tuple(notes))
 
 
-def _about_settings(readings: Mapping[Source, Reading], shape: str) -> Iterator[str]:
-    """Yield which settings of a tool differ between the runs of a shape."""
-    values: dict[str, dict[str, dict[str, list[str]]]] = {}  # by setting, shape and value: configurations
+def _about_settings(readings: Mapping[Source, Reading], shape: str) -> tuple[list[str], list[str]]:
+    """Return which settings of a tool differ between the configurations of a shape, and which within each."""
+    # By setting and shape: how many runs of each configuration have each value.
+    runs: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for source, reading in readings.items():
         for cell in reading.cells:
             label, config = _names(cell, source, label_told(source, shape), ())
             for name, value in cell.settings.items():
-                values.setdefault(name, {}).setdefault(label, {}).setdefault(str(value), []).append(config)
-    for name, by_shape in values.items():
-        # Where each configuration has every value, the values do not set them apart.
-        differ = [label for label, known in by_shape.items() if len(set(map(frozenset, known.values()))) > 1]
-        if differ:
-            known = by_shape[differ[0]].items()
-            sides = [f"{shortened(value)} in {some_of(list(dict.fromkeys(c)))}" for value, c in known]
-            some = listed(sides if len(sides) < 4 else [*sides[:3], f"{len(sides) - 3} more"])
-            yield f"{name} of {some_of(differ)}: {some}"
+                known = runs.setdefault(name, {}).setdefault(label, {})
+                known.setdefault(config, Counter())[str(value)] += 1
+    unlike, noise = list[str](), list[str]()
+    for name, by_shape in runs.items():
+        several = [label for label, known in by_shape.items() if any(map(_are_several, known.values()))]
+        if differ := [label for label, known in by_shape.items() if _are_unlike(known.values())]:
+            sides: dict[str, list[str]] = {}
+            for config, of in by_shape[differ[0]].items():
+                for value, n in of.items():
+                    some = config if len(of) == 1 else f"{n} of {of.total()} runs of {config}"
+                    sides.setdefault(shortened(value), []).append(some)
+            texts = [f"{value} in {some_of(configs)}" for value, configs in sides.items()]
+            some = listed(texts if len(texts) < 4 else [*texts[:3], f"{len(texts) - 3} more"])
+            unlike.append(f"{name} of {some_of(differ)}: {some}")
+        elif several:
+            values = listed(map(shortened, dict.fromkeys(itertools.chain(*by_shape[several[0]].values()))))
+            noise.append(f"{name} of {some_of(several)}: {values} in each configuration")
+    return unlike, noise
+
+
+def _are_several(values: Counter[str]) -> bool:
+    """Return whether the runs of a configuration share several values, so that the runs of one are alike."""
+    return 1 < len(values) <= values.total() / 2
+
+
+def _are_unlike(values: Collection[Counter[str]]) -> bool:
+    """Return whether the runs of two configurations have too different shares of the values."""
+    return any(
+        sum(abs(a[value] / a.total() - b[value] / b.total()) for value in a | b) > 2 * _UNEQUAL
+        for a, b in itertools.combinations(values, 2)
+    )
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
