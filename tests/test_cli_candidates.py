@@ -146,6 +146,14 @@ def test_candidates_share_the_level_equally(dataset: xr.Dataset) -> None:
     assert both[1].comparisons[1].verdict is Verdict.REGRESSED
 
 
+def test_a_figure_says_that_it_has_one_of_several(run: Run) -> None:
+    """Without --candidate the second configuration is drawn, as if there were no other."""
+    pytest.importorskip("matplotlib")
+    said = run("plot", "--out", "f.png").out
+    assert said == "f.png: 4 shapes; tiled is one of 2 candidates: --candidate NAME draws another\n"
+    assert run("plot", "--candidate", "cached", "--out", "f.png").out == "f.png: 4 shapes\n"
+
+
 @pytest.mark.parametrize("correction", ["bh", "none"])
 def test_a_screen_is_not_corrected_over_candidates(dataset: xr.Dataset, correction: str) -> None:
     (first, _) = abtune.analyze_all(dataset, correction=correction)

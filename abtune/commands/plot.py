@@ -89,7 +89,11 @@ def plot(
         save_figure(figure, out)
     if any(str(warning.message).startswith("Glyph") for warning in warned):
         remark("no font here has some letters of the names; install one, such as Noto Sans CJK")
-    emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
+    several = (
+        f"; {analysis.candidate} is one of {how['of_candidates']} candidates: --candidate NAME draws another"
+    )
+    drawn = figure.get_label() or count(len(analysis.comparisons), "shape")
+    emit(f"{out}: {drawn}{several * (how['of_candidates'] > 1)}\n")
 
 
 def _refuse_unused(kind: str) -> None:
