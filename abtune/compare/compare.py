@@ -199,7 +199,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     )
     # The runs, too: parts of the summary are of single searches.
     all_shapes, weaknesses = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
-    told = [*caveats.of_fairness(dataset, settings), *caveats.of_design(sides, rows, settings)]
+    unfair, told = list(caveats.of_fairness(dataset, settings)), caveats.of_design(sides, rows, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
         settings=settings,
@@ -208,8 +208,9 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         overall=all_shapes,
         claims=claims,
         worst=worst,
-        sentence=make_sentence(all_shapes, rows, claims, settings, told),
+        sentence=make_sentence(all_shapes, rows, claims, settings, [*unfair, *told]),
         caveats=(
+            *unfair,
             *caveats.of_sources(dataset),
             *caveats.of_copies(dataset, settings),
             *told,

@@ -244,7 +244,9 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
     others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
     timed = [name for name in others if have_units([name], UNITS)]
-    is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, row[1:]))
+    # A cell of JSON may have several times.
+    cells = [cell.strip("[]").split(",")[0] for cell in row[1:]]
+    is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, cells))
     if len(others) > 1 and not has_config and (timed == others or is_bare):
         return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
     return _hint_of_long(path, columns, clocks)

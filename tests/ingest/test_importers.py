@@ -135,6 +135,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             f"--columns shape=grid+{'t' * 386}...; if",
         ),
         ('{"a": {"old": 1.0, "new": 2}, "b": {"old": 1, "new": 3}}', "--columns shape=key --unit UNIT --out"),
+        ('{"a": {"old": [1.0, 2], "new": [2]}, "b": {"old": [1], "new": [3]}}', "--columns shape=key --unit"),
         ("Name,latency.mean,latency.unit\nx,1,ms\n", "or name a mean: --columns time=NAME"),
         ("run\tvalue\tunit\tbench\n1\t5\tms\tx\n", "shape=NAME,config=NAME,time=value --out file.nc"),
         ("Data Size,A Time (s),B Time (s),Speedup\n1M,2,1,2\n", "--columns 'shape=Data Size' --out file.nc"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from import_samples import SAMPLES
 
+import abtune
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
@@ -144,13 +145,13 @@ def test_a_task_of_a_file_has_one_target(tmp_path: Path) -> None:
         read(f"a={tmp_path / 'f'}")
     for name, text in (("old", llvm), ("new", cuda)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert (
-        "runs were tuned for different targets"
-        in read(*(f"{n}={tmp_path / n}" for n in ("old", "new"))).notes
-    )
+    both = read(*(f"{n}={tmp_path / n}" for n in ("old", "new")))
+    assert "runs were tuned for different targets" in both.notes
+    assert abtune.analyze(both.dataset).caveats[0].startswith("The targets of old and new differ")
     alone = read(f"old={tmp_path / 'old'}")
     assert alone.dataset.attrs["target"] == "llvm"
     assert "runs were tuned for different targets" not in alone.notes
+    assert "caveats" not in alone.dataset.attrs
 
 
 def test_the_genetic_tuner_fills_its_batches(tmp_path: Path) -> None:

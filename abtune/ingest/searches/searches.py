@@ -13,13 +13,14 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.provenance import trials_made
+from abtune.dataset.provenance import CAVEATS, trials_made
 from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Values
 from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
 from abtune.ingest.texts import naming, read_text
 from abtune.shapes import shape_named, shape_values
+from abtune.text import listed
 
 _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
@@ -99,9 +100,16 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
                 raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
     axes = axes_of(cells)
     values = _values(cells.values())
-    targets = {target for search in cells.values() for target in search.targets}
+    of_configs: dict[str, set[str]] = {}
+    for (_, config, _), search in cells.items():
+        of_configs.setdefault(config, set()).update(search.targets)
+    known = {config: frozenset(own) for config, own in of_configs.items() if own}
+    targets = set().union(*known.values())
     attrs: dict[str, Any] = {"title": title, "latency_source": "search", "comment": _SEARCH_TIMES}
     attrs |= {"sources": json.dumps(named), **({"targets": len(targets)} if targets else {})}
+    if len({*known.values()}) > 1:
+        text = f"The targets of {listed(known)} differ, as their files say. Differences may come from that."
+        attrs[CAVEATS] = json.dumps([text])
     if len(targets) == 1:
         attrs["target"] = targets.pop()
     shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]

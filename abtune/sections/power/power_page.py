@@ -99,9 +99,8 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         numbers = listed(without_holm) if fewest < MOST_SEEDS else "With any number of"
         yield f"{numbers} {_unit(plan)} the correction is max-T, because Holm's can show no difference."
     yield few * (plan.fewest < MOST_SEEDS) + (
-        "The plan is for both tests that a verdict requires. If noise is normal and in each shape as large "
-        "as stated, its power is right to about seven percentage points. Shapes with more noise have "
-        "less power."
+        "A boost is found if both tests of a verdict find it. The power is right to about seven percentage "
+        "points, where noise is normal and as large as stated. Noisier shapes have less power."
     )
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
