@@ -196,6 +196,7 @@ def test_other_machines_are_said(tmp_path: Path, importer: str) -> None:
     alike = read(importer, sides["new"], sides["same"])
     assert not [note for note in alike.notes if note.startswith("machine of")]
     assert "caveats" not in alike.dataset.attrs
+    assert (alike.dataset.attrs["device"], imported.dataset.attrs.get("device")) == ("AMD EPYC", None)
 
 
 @pytest.mark.parametrize(("olds", "news", "said"), [(3, 3, False), (4, 3, False), (5, 1, True)])

@@ -31,6 +31,8 @@ _MACHINE = re.compile(
     r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
     re.M,
 )
+# Settings that name what the times were measured on.
+_DEVICE = {"machine", "device", "Device", "gpu", "GPU"}
 # So large a share of the runs of one configuration may be on other machines than those of another.
 _UNEQUAL = 0.2
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
@@ -131,6 +133,9 @@ def import_readings(
     notes += [f"{text}; their difference counts as noise, so import each by itself" for text in noise]
     notes += filter(None, works)
     dataset = _assemble(rounds, list(readings))
+    machines = {str(cell.settings[name]) for cell in cells for name in _DEVICE & cell.settings.keys()}
+    if len(machines) == 1:
+        dataset = dataset.assign_attrs(device=machines.pop())
     if unlike:
         caveats = json.dumps([f"{CONFOUNDED}: {text}. Run both alike." for text in unlike])
         dataset = dataset.assign_attrs({CAVEATS: caveats})
