@@ -1049,7 +1049,12 @@ def test_hyperfine() -> None:
     )
     imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", seed_is="timing")
     assert imported.dataset["latency"].values[0, :, :, 0, 0].tolist() == times
-    assert imported.notes == ("each timing is one seed: 4 seeds per cell, 1 timing per seed",)
+    seeds, in_a_row = imported.notes
+    assert seeds == "each timing is one seed: 4 seeds per cell, 1 timing per seed"
+    assert in_a_row.startswith(
+        "Hyperfine makes all runs of a command in a row, so a drift of the machine counts"
+    )
+    assert abtune.analyze(imported.dataset).caveats[0] == in_a_row
 
 
 @pytest.mark.parametrize(
@@ -1202,7 +1207,7 @@ def test_hyperfine_runs_that_failed_have_no_time(tmp_path: Path) -> None:
         imported = read(runs=runs, seed_is=seed_is)
         assert imported.dataset["run_status"].values.tolist() == [status]
         assert np.nansum(imported.dataset["latency"]) == 3
-        assert imported.notes[1:] == (f"{old}: 2 runs of 'x' {said}", f"{new}: x failed, which counts")
+        assert imported.notes[1:3] == (f"{old}: 2 runs of 'x' {said}", f"{new}: x failed, which counts")
     with pytest.raises(DatasetError, match="has 1 times and 2 exit_codes"):
         read_text(tmp_path, hyperfine(times=[1], exit_codes=[0, 0]), shape="s")
     with pytest.raises(DatasetError, match=r"results\[0\]: .* has the exit code \[0\]"):

@@ -35,6 +35,11 @@ _MACHINE = re.compile(
 _DEVICE = {"machine", "device", "Device", "gpu", "GPU"}
 # So large a share of the runs of one configuration may be on other machines than those of another.
 _UNEQUAL = 0.2
+# Said of seeds that are timings of hyperfine, whose processes start one after the other.
+_IN_A_ROW = (
+    "Hyperfine makes all runs of a command in a row, so a drift of the machine counts as a boost. Files "
+    "exported in turns, each a seed, avoid that."
+)
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 
@@ -131,14 +136,14 @@ def import_readings(
     notes += about_lacking(names)
     notes += [f"{text}; differences may come from that, so run both alike" for text in unlike]
     notes += [f"{text}; their difference counts as noise, so import each by itself" for text in noise]
-    notes += filter(None, works)
+    in_a_row = [_IN_A_ROW] * (each_a_seed and all(reading.each_a_process for reading in readings.values()))
+    notes += [*in_a_row, *filter(None, works)]
     dataset = _assemble(rounds, list(readings))
     machines = {str(cell.settings[name]) for cell in cells for name in _DEVICE & cell.settings.keys()}
     if len(machines) == 1:
         dataset = dataset.assign_attrs(device=machines.pop())
-    if unlike:
-        caveats = json.dumps([f"{CONFOUNDED}: {text}. Run both alike." for text in unlike])
-        dataset = dataset.assign_attrs({CAVEATS: caveats})
+    if caveats := [*(f"{CONFOUNDED}: {text}. Run both alike." for text in unlike), *in_a_row]:
+        dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
     if any(works):
         dataset = dataset.assign_attrs(latency_source="throughput")
     return Imported(dataset=dataset, notes=tuple(notes))
