@@ -267,12 +267,15 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     """Return what to do with a table that may have a line for each timing; ``clocks`` may hold times."""
     times = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
     time = times[0] if len(times) == 1 else "NAME"
-    has_own = (heading := known_heading(time, UNITS)) and heading.unit
-    unit = "" if has_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
-    told = f"--columns shape=NAME,config=NAME,{shlex.quote(f'time={time}')}{unit}"
-    command = import_command(path, importer="timings", options=told)
+    have_own = times and all((heading := known_heading(name, UNITS)) and heading.unit for name in times)
+    unit = "" if have_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
+    missing = [name for name in ("shape", "config", "seed") if name not in map(str.casefold, columns)]
+    told = [*(f"{name}=NAME" for name in missing if name != "seed"), f"time={time}"]
+    command = import_command(
+        path, importer="timings", options=f"--columns {','.join(map(shlex.quote, told))}{unit}"
+    )
+    seed = "if one numbers separate runs, add seed=NAME; " * ("seed" in missing)
     return (
         f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}; "
-        "if one numbers separate runs, add seed=NAME; if others are sizes, shape=NAME+NAME; if a line is a "
-        "trial of a search: abtune import trials"
+        f"{seed}if others are sizes, shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
     )

@@ -119,7 +119,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             "case,config,host,wall_time_ms\nx,a,h,1\n",
-            "timings file.txt --columns shape=NAME,config=NAME,time=wall_time_ms --out file.nc",
+            "timings file.txt --columns shape=NAME,time=wall_time_ms --out file.nc",
         ),
         (
             "dev,speedup,abs_latency,compilation_latency\nx,2,1,9\n",
@@ -188,7 +188,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "write its timings as CSV",
         ),
         ("[12.3,12.4,12.1]", "write its timings as CSV"),
-        ("Shape;Variante;Zeit [ms]\na;alt;1,5\n", "shape=NAME,config=NAME,'time=Zeit [ms]' --out"),
+        ("Shape;Variante;Zeit [ms]\na;alt;1,5\n", "config=NAME,'time=Zeit [ms]' --out"),
         (
             "[Task] x\n",
             "abtune import lists what it reads; if it is something else, write its timings as CSV",
