@@ -142,7 +142,7 @@ def import_readings(
     machines = {str(cell.settings[name]) for cell in cells for name in _DEVICE & cell.settings.keys()}
     if len(machines) == 1:
         dataset = dataset.assign_attrs(device=machines.pop())
-    if caveats := [*(f"{CONFOUNDED}: {text}. Run both alike." for text in unlike), *in_a_row]:
+    if caveats := [*(f"{CONFOUNDED} ({text}). Run both alike." for text in unlike), *in_a_row]:
         dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
     if any(works):
         dataset = dataset.assign_attrs(latency_source="throughput")
@@ -170,11 +170,15 @@ def _about_settings(readings: Mapping[Source, Reading], shape: str) -> tuple[lis
                     sides.setdefault(shortened(value), []).append(some)
             texts = [f"{value} in {some_of(configs)}" for value, configs in sides.items()]
             some = listed(texts if len(texts) < 4 else [*texts[:3], f"{len(texts) - 3} more"])
-            unlike.append(f"{name} of {some_of(differ)}: {some}")
+            unlike.append(f"{name}{_of_shapes(differ, by_shape)}: {some}")
         elif several:
             values = listed(map(shortened, dict.fromkeys(itertools.chain(*by_shape[several[0]].values()))))
-            noise.append(f"{name} of {some_of(several)}: {values} in each configuration")
+            noise.append(f"{name}{_of_shapes(several, by_shape)}: {values} in each configuration")
     return unlike, noise
+
+
+def _of_shapes(some: Sequence[str], known: Collection[str]) -> str:
+    return "" if 1 < len(some) == len(known) else f" of {some_of(some)}"
 
 
 def _are_several(values: Counter[str]) -> bool:
