@@ -91,10 +91,9 @@ def tuner(dataset: xr.Dataset) -> str:
 
 def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
-    made = trials_made(dataset, labels_of(dataset, "config"))
-    least = min(made.tolist(), default=0) if trials(dataset) == dataset.sizes.get("trial") else 0
-    fewest = f"{least:,} to " if 0 < least < trials(dataset) else ""
-    budget = f"{fewest}{trials(dataset):,} trials a run" if trials(dataset) else ""
+    most = trials(dataset)
+    least = min([*trials_made(dataset, labels_of(dataset, "config")).tolist(), most])
+    budget = f"{f'{least:,} to ' * (least < most)}{most:,} trials a run" if most else ""
     devices = hardware(dataset).replace(", ", " and ")
     parts = (devices, tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
     return ", ".join(filter(None, parts))

@@ -139,9 +139,11 @@ def import_readings(
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(reading.each_a_process for reading in readings.values()))
     notes += [*in_a_row, *filter(None, works)]
     dataset = _assemble(rounds, list(readings))
-    machines = {str(cell.settings[name]) for cell in cells for name in _DEVICE & cell.settings.keys()}
-    if len(machines) == 1:
-        dataset = dataset.assign_attrs(device=machines.pop())
+    machines = {
+        next((str(cell.settings[name]) for name in _DEVICE & cell.settings.keys()), "") for cell in cells
+    }
+    if len(machines) == 1 and (machine := machines.pop()):
+        dataset = dataset.assign_attrs(device=machine)
     if caveats := [*(f"{CONFOUNDED} ({text}). Run both alike." for text in unlike), *in_a_row]:
         dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
     if any(works):
@@ -178,6 +180,7 @@ def _about_settings(readings: Mapping[Source, Reading], shape: str) -> tuple[lis
 
 
 def _of_shapes(some: Sequence[str], known: Collection[str]) -> str:
+    # All of several shapes need no names.
     return "" if 1 < len(some) == len(known) else f" of {some_of(some)}"
 
 
