@@ -49,6 +49,10 @@ _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
 _TIMED_ONCE = "Each seed was timed once, so the noise of measuring is unknown."
+HIDDEN = (
+    "Some runs look far slower or faster than most. A shape may show none of them, so its interval allows "
+    "for the noise of all shapes."
+)
 _TAKE_TEN = "Make ten runs of each configuration. A run is a search, a process or a build of its own."
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.

@@ -26,7 +26,8 @@ from abtune.stats.variance import floored
 class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    interval: Interval  # the one asked for
+    interval: Interval  # the one asked for, and what the noise of all shapes adds
+    hidden: bool  # whether it adds something, because shapes may hide slow runs
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     one_sided: OneSided  # what one-sided claims rest on
@@ -44,9 +45,9 @@ def compute(
     """
     # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples = judged_samples(sides, settings)
+    samples = _judged_samples(sides, settings)
     tests = run_tests(samples, settings, rng)
-    interval = settings.interval.compute(samples, level=settings.level)
+    alone = settings.interval.compute(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
     directions = (True, True) if settings.difference_test.resamples else misled(samples)
     resampled = samples if bounds or any(directions) else samples.rows(slice(0))
@@ -55,10 +56,13 @@ def compute(
     if any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
     # Verdicts of single shapes need no more: Holm's correction leaves few of them to chance.
-    one_sided = replace(one_sided, common=common_noise(resampled, rng=rng))
+    with_all = replace(one_sided, common=common_noise(samples, rng=rng))
+    interval = with_all.widened(alone, level=settings.level)
+    one_sided = with_all if len(resampled) else one_sided
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,
+        hidden=bool(((interval.low < alone.low) | (interval.high > alone.high)).any()),
         # For one shape or a few, resampling may give less than the shape's own interval.
         simultaneous=interval.hull(wide),
         tests=tests,
@@ -68,7 +72,7 @@ def compute(
     )
 
 
-def judged_samples(sides: Sides, settings: Settings) -> TwoSample:
+def _judged_samples(sides: Sides, settings: Settings) -> TwoSample:
     """Return the samples that tests and intervals of shapes take."""
     samples = two_sample(*sides)
     return with_noise_of_all(samples) if settings.estimand is Estimand.GEOMETRIC_MEAN else samples

@@ -13,7 +13,7 @@ import xarray as xr
 from abtune.compare.compare import compare, verdict_of
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings, check_list
-from abtune.compare.statistics import compute, judged_samples, seeds_to_find
+from abtune.compare.statistics import compute, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.report.columns import decimals_of, intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
@@ -24,7 +24,7 @@ from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.skewness import may_be_chance
 from abtune.stats.testing.design import LOOKS, MOST_SEEDS
-from abtune.stats.two_sample import Integers, TwoSample
+from abtune.stats.two_sample import Integers
 from abtune.text import listed, p_value, percent_cell, plain_percent, spread_percent
 
 # With more seeds, each weighs little, and leaving out each in turn takes long.
@@ -108,7 +108,6 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
     index = [row.shape for row in analysis.comparisons].index(shape)
     dataset = analysis.dataset
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
-    samples = judged_samples(keep_best(sides, analysis.settings.estimand), analysis.settings)
     row, seeds = analysis.comparisons[index], dataset["seed"].values
     # With a seed fewer than the fewest, nothing is judged.
     n, fewest = (row.baseline.n, row.candidate.n), analysis.settings.estimand.fewest_seeds
@@ -124,7 +123,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
         candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
-        intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
+        intervals=tuple(_intervals(analysis, index)),
         tests=tuple(_tests(row, analysis.settings)),
         sensitivity=Sensitivity(
             without_seed=tuple(_without_each(analysis, sides, index)) if may_leave_out else None,
@@ -140,16 +139,18 @@ def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
         yield PairBoost(seed=int(seeds[position]), boost=from_log(difference[position]))
 
 
-def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
+def _intervals(analysis: Analysis, index: int) -> Iterator[MethodInterval]:
     settings = analysis.settings
-    for name, method in methods_for(settings.estimand, paired=settings.paired).items():
-        interval = method.compute(samples, level=settings.level)
+    for name in methods_for(settings.estimand, paired=settings.paired):
+        judged = name == settings.method
+        made = analysis if judged else compare(analysis.dataset, replace(settings, method=name))
+        row = made.comparisons[index]
         yield MethodInterval(
             method=name,
-            boost=from_log(interval.difference[0]),
-            boost_low=from_log(interval.low[0]),
-            boost_high=from_log(interval.high[0]),
-            judged=name == settings.method,
+            boost=row.boost,
+            boost_low=row.boost_low,
+            boost_high=row.boost_high,
+            judged=judged,
         )
 
 

@@ -12,7 +12,7 @@ import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from compare_builders import make_sweep
 from noise_kinds import Array, Noise, bimodal, lognormal, skewed
-from simulated_reports import ALPHA, SHAPES, table
+from simulated_reports import ALPHA, SHAPES, intervals_of, table
 from simulated_skew import failing, in_halves
 from transfer_builders import with_transfers
 
@@ -150,19 +150,24 @@ ADDED = ((), (0.02,), (0.5,), (0.02, 0.5))
 
 
 def common_noise_table(reports: int) -> str:
-    """Lay out false counts and true ones without the noise of all shapes, and by the error added to it."""
+    """Lay out false counts and true ones by the error added to the noise of all shapes, and intervals."""
     rows = []
     for (name, noise), n in itertools.product(OF_SHAPES.items(), (5, 10)):
         rng, counts = np.random.default_rng([57, n]), np.zeros((2, len(ADDED)))
+        held, width = np.zeros(2), np.zeros(2)
         for _ in range(reports):
             same = noise(rng, (SHAPES, 2, n))
+            intervals = intervals_of(TwoSample.without_floor(same[:, 0], same[:, 1]))
+            held += [np.mean((one.low <= 0) & (one.high >= 0)) for one in intervals]
+            width += [np.mean(one.high - one.low) for one in intervals]
             gains = same.copy()
             gains[:10, 1] -= np.log(1.1)
             counts += np.array([[count > 0 for count in _by_added(same)], list(_by_added(gains))])
         cells = (f"{100 * false / reports:.0f} / {true / reports:.1f}" for false, true in counts.T)
-        rows.append([f"{name}, {n}+{n}", *cells])
+        alone, known = (f"{100 * share / reports:.1f}" for share in held)
+        rows.append([f"{name}, {n}+{n}", *cells, f"{alone}, {known} ({width[1] / width[0]:.2f})"])
     heads = (" and ".join(f"{share:g}" for share in added) for added in ADDED[1:])
-    return table(["noise", "without", *heads], rows)
+    return table(["noise", "without", *heads, "intervals"], rows)
 
 
 def _by_added(logs: Array) -> Iterator[int]:

@@ -6,6 +6,7 @@ Whatever a report corrects over its shapes has to be judged on whole reports, wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
@@ -17,8 +18,10 @@ from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
+from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.skewness import FEWEST_SHAPES
+from abtune.stats.testing.common_noise import common_noise
 from abtune.stats.testing.design import Requirement, detectable_boost
 from abtune.stats.testing.significance import (
     OneSided,
@@ -65,6 +68,13 @@ def p_values(first: Array, second: Array, correction: str, rng: np.random.Genera
     tests = run_tests(TwoSample.without_floor(first, second), settings, rng)
     p: Array = np.maximum(tests.p_adjusted, tests.p_welch_adjusted)
     return p
+
+
+def intervals_of(report: TwoSample) -> tuple[Interval, Interval]:
+    """Return the default intervals of the shapes, each alone, and with the noise of all shapes."""
+    alone = expanded_percentile(report, level=1 - ALPHA)
+    tests = replace(welch_tests(report), common=common_noise(report, rng=np.random.default_rng(0)))
+    return alone, tests.widened(alone, level=1 - ALPHA)
 
 
 def confirming_p(samples: TwoSample, shapes: int = SHAPES) -> Array:

@@ -156,8 +156,9 @@ class PooledT:
         if not self.above[0]:
             return -np.inf
         # The last step has all values beyond it, too, so it is no bound.
-        enough = np.flatnonzero((1 + self.above[1:]) / (1 + self.above[0]) <= share)
-        return float(_STEP * (enough[0] - _STEPS)) if len(enough) else np.inf
+        few, steps = share * (1 + self.above[0]) - 1, range(1, len(self.above))
+        enough = bisect.bisect_left(steps, x=True, key=lambda step: bool(self.above[step] <= few))
+        return _STEP * (enough - _STEPS) if enough < len(steps) else np.inf
 
 
 NO_RESAMPLES = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))

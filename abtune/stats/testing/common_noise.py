@@ -37,10 +37,12 @@ class CommonNoise:
     of_size: tuple[PooledT, ...]  # one for each two numbers of seeds
     size: Integers  # which of them is a shape's, -1 for none; shape (shapes,)
     added: Floats  # to the standard error of each shape, and of each drawn sample
+    differences: tuple[Floats, ...]  # of the means of the drawn samples, for each two numbers of seeds
 
     def mirrored(self) -> CommonNoise:
         """Return the same with the sides exchanged."""
-        return replace(self, of_size=tuple(pool.mirrored() for pool in self.of_size))
+        pools, differences = (pool.mirrored() for pool in self.of_size), (-one for one in self.differences)
+        return replace(self, of_size=tuple(pools), differences=tuple(differences))
 
     def share_above(self, difference: Floats, error: Floats) -> Floats:
         """Return the share of drawn samples whose t is at least that of each shape; 0 for shapes without."""
@@ -58,6 +60,13 @@ class CommonNoise:
         for which, pool in self._pools():
             width[which] = pool.upper(share) * (error + self.added)[which]
         return width
+
+    def difference(self, share: float) -> Floats:
+        """Return which difference of means this share of drawn samples exceeds; -inf for shapes without."""
+        difference = np.full(len(self.size), -np.inf)
+        for number, values in enumerate(self.differences):
+            difference[self.size == number] = np.quantile(values, 1 - share)
+        return difference
 
     def _pools(self) -> Iterator[tuple[Integers, PooledT]]:
         for number, pool in enumerate(self.of_size):
@@ -89,7 +98,12 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[Commo
         pools = [
             PooledT.of(over_error(one[0], one[1] + more)) for one, more in zip(drawn, added, strict=True)
         ]
-        return CommonNoise(of_size=tuple(pools), size=size, added=np.where(size >= 0, added[size], 0.0))
+        return CommonNoise(
+            of_size=tuple(pools),
+            size=size,
+            added=np.where(size >= 0, added[size], 0.0),
+            differences=tuple(difference for difference, _ in drawn),
+        )
 
     return tuple(with_added(share) for share in _ADDED)
 

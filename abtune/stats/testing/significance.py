@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch
+from abtune.stats.estimates import Interval, StandardError, conservative_freedom, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import fit_prior, moderate
 from abtune.stats.skewness import FEWEST_SHAPES
@@ -32,6 +32,10 @@ from abtune.stats.variance import floored_moments
 # How sure it is that shapes agree on their variance as well as their number of degrees of freedom says.
 # Simulation chose it (analysis/simulations/moderated_variances.py).
 _SURE = 0.85
+# Shapes hide rare slow runs if the noise of all shapes makes most intervals wider by this factor. Other noise
+# hardly ever does (docs/statistics-tables.md, "unseen" and "common noise"). An end may also reach farther by
+# this factor than drawn samples differ, because more runs may be slow than the seeds show.
+_WIDER = 1.2
 
 
 def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
@@ -152,6 +156,29 @@ class OneSided:
         for noise in () if self.pool.above[0] else self.common:
             bound = np.minimum(bound, difference - noise.half_width(error, share))
         return np.where(np.isnan(error), np.nan, bound)
+
+    def widened(self, interval: Interval, *, level: float) -> Interval:
+        """Return intervals that allow for rare slow runs, which the seeds of a shape may not show.
+
+        If the t of the noise of all shapes asks for far wider intervals, it decides how far their lower ends,
+        upper ends or both reach. A shape that does show slow runs has a large error. So an end reaches little
+        farther than means differ by the noise of all shapes.
+        """
+        middle, share = interval.difference, (1 - level) / 2
+        down = self._reach(middle - interval.low, share)
+        up = self.swapped()._reach(interval.high - middle, share)
+        return interval.hull(replace(interval, low=middle - down, high=middle + up))
+
+    def _reach(self, own: Floats, share: float) -> Floats:
+        """Return how far ends have to reach if some of these distances hide slow runs; -inf if none does."""
+        nothing, varied = np.full_like(own, -np.inf), own > 0
+        widths = (noise.half_width(self.estimate.error, share) for noise in self.common)
+        # The small added error tells. By the large one, quiet shapes among noisy ones would always hide some.
+        small = next(widths, nothing)
+        if 2 * np.count_nonzero(varied & (small > _WIDER * own)) <= np.count_nonzero(varied):
+            return nothing
+        most = _WIDER * self.common[0].difference(share)
+        return np.minimum(np.max([small, *widths], axis=0), most) + self.rounding
 
 
 def welch_tests(samples: TwoSample) -> OneSided:

@@ -1,0 +1,74 @@
+"""Reports whose shapes may hide slow runs: all that shows an interval shows the same one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_sweep
+
+import abtune
+from abtune.compare import caveats
+from abtune.compare.results import Verdict
+from abtune.compare.statistics import compute
+from abtune.samples import extract_both, two_sample
+from abtune.sections.explain import explain
+from abtune.stats.intervals.interval_methods import methods_for
+
+
+def with_slow_runs(boosts: list[float] | None = None) -> xr.Dataset:
+    """Return a sweep of 20 shapes in which 1 run of the candidate in 15 is 30 % slower."""
+    dataset = make_sweep(boosts or [0.0] * 20, noise=0.015, seed=7)
+    latency = dataset["latency"].copy()
+    slow = np.random.default_rng(7).random(latency[:, 1].shape) < 1 / 15
+    latency[:, 1] = latency[:, 1] * np.exp(np.log(1.3) * (slow - 1 / 15))
+    return dataset.assign(latency=latency)
+
+
+def test_reports_widen_intervals_and_say_so() -> None:
+    """An interval alone misses the true boost in many shapes that show no slow run."""
+    analysis = abtune.analyze(with_slow_runs())
+    sides = extract_both(analysis.dataset, "mainline", "async")
+    alone = analysis.settings.interval.compute(two_sample(*sides), level=0.95)
+    rows = analysis.comparisons
+    assert sum(alone.low > 0) >= 4
+    assert sum(row.boost_low > 0 for row in rows) <= 1
+    assert caveats.HIDDEN in analysis.caveats
+    assert caveats.HIDDEN not in abtune.analyze(make_sweep([0.0] * 20, noise=0.015)).caveats
+    # Those of all shapes at once are nowhere narrower.
+    assert all(row.boost_low_simultaneous <= row.boost_low for row in rows)
+
+
+def test_differences_do_not_contradict_their_intervals() -> None:
+    """A verdict of a difference takes an interval beyond zero, however far it was widened."""
+    rows = abtune.analyze(with_slow_runs([0.03, 0.1, 0.2, 0.4] * 5), correction="none").comparisons
+    improved = [row for row in rows if row.verdict is Verdict.IMPROVED]
+    assert 5 <= len(improved) < 20
+    assert all(row.boost_low > 0 for row in improved)
+
+
+def test_simulated_sweeps_have_the_same_intervals() -> None:
+    """Without bounds fewer numbers are computed, but the interval is the same."""
+    analysis = abtune.analyze(with_slow_runs())
+    sides, settings = extract_both(analysis.dataset, "mainline", "async"), analysis.settings
+    with_bounds, without = (compute(sides, settings, bounds=bounds) for bounds in (True, False))
+    assert with_bounds.hidden
+    assert np.array_equal(with_bounds.interval.low, without.interval.low)
+    assert np.array_equal(with_bounds.interval.high, without.interval.high)
+
+
+@pytest.mark.parametrize("method", list(methods_for("geometric-mean")))
+def test_a_story_shows_the_intervals_of_reports(method: str) -> None:
+    """Each method has the interval that a report by this method has."""
+    analysis = abtune.analyze(with_slow_runs())
+    sides = extract_both(analysis.dataset, "mainline", "async")
+    alone = replace(analysis.settings, method=method).interval.compute(two_sample(*sides), level=0.95)
+    rows = abtune.analyze(analysis.dataset, method=method).comparisons
+    moved = int(np.argmax([low - np.log1p(row.boost_low) for low, row in zip(alone.low, rows, strict=True)]))
+    row, story = rows[moved], explain(analysis, rows[moved].shape)
+    (shown,) = (interval for interval in story.intervals if interval.method == method)
+    assert (shown.boost, shown.boost_low, shown.boost_high) == (row.boost, row.boost_low, row.boost_high)
+    assert shown.judged == (method == analysis.settings.method)
+    assert np.log1p(shown.boost_low) < alone.low[moved] - 0.005
