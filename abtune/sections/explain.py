@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import stdev
 
@@ -100,11 +100,27 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     named = [shapes] if isinstance(shapes, str) else shapes
     check_list("explain", named, labels[0])
-    return tuple(explain(analysis, shape) for shape in select_labels(named, labels, kinds))
+    by_method = _by_method(analysis)
+    return tuple(_explain(analysis, shape, by_method) for shape in select_labels(named, labels, kinds))
 
 
 def explain(analysis: Analysis, shape: str) -> Explanation:
     """Return the whole story of the shape with this label."""
+    return _explain(analysis, shape, _by_method(analysis))
+
+
+def _by_method(analysis: Analysis) -> dict[str, Analysis]:
+    """Return the analysis by each interval; an interval depends on all shapes."""
+    settings = analysis.settings
+    return {
+        name: analysis
+        if name == settings.method
+        else compare(analysis.dataset, replace(settings, method=name))
+        for name in methods_for(settings.estimand, paired=settings.paired)
+    }
+
+
+def _explain(analysis: Analysis, shape: str, by_method: Mapping[str, Analysis]) -> Explanation:
     index = [row.shape for row in analysis.comparisons].index(shape)
     dataset = analysis.dataset
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
@@ -123,7 +139,7 @@ def explain(analysis: Analysis, shape: str) -> Explanation:
         candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
-        intervals=tuple(_intervals(analysis, index)),
+        intervals=tuple(_intervals(by_method, index, analysis.settings.method)),
         tests=tuple(_tests(row, analysis.settings)),
         sensitivity=Sensitivity(
             without_seed=tuple(_without_each(analysis, sides, index)) if may_leave_out else None,
@@ -139,18 +155,15 @@ def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
         yield PairBoost(seed=int(seeds[position]), boost=from_log(difference[position]))
 
 
-def _intervals(analysis: Analysis, index: int) -> Iterator[MethodInterval]:
-    settings = analysis.settings
-    for name in methods_for(settings.estimand, paired=settings.paired):
-        judged = name == settings.method
-        made = analysis if judged else compare(analysis.dataset, replace(settings, method=name))
-        row = made.comparisons[index]
+def _intervals(by_method: Mapping[str, Analysis], index: int, judged: str) -> Iterator[MethodInterval]:
+    for name, analysis in by_method.items():
+        row = analysis.comparisons[index]
         yield MethodInterval(
             method=name,
             boost=row.boost,
             boost_low=row.boost_low,
             boost_high=row.boost_high,
-            judged=judged,
+            judged=name == judged,
         )
 
 

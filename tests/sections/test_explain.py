@@ -164,7 +164,7 @@ def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
 
 
 def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No analysis is repeated. A seed left out resamples the shape anew."""
+    """The other interval takes one analysis, for all stories. A seed left out resamples the shape anew."""
     dataset, analysed, shapes = make_sweep([0.02, *[0.0] * 4], n=6), [], []
     analysis, drawn = abtune.analyze(dataset), resampled
 
@@ -181,9 +181,11 @@ def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.resampled", resample)
     assert analysis.comparisons[0].verdict.more_seeds_help
     explain(analysis, "shape0")
-    assert not analysed
-    without_a_seed, others = 12, 4
-    assert len(shapes) == without_a_seed + others
+    assert analysed == [5]
+    without_a_seed, others, other_interval = 12, 4, 5
+    assert len(shapes) == without_a_seed + others + other_interval
+    explain_all(analysis, "shape*")
+    assert analysed == [5, 5]
 
 
 def test_a_seed_left_out_is_judged_by_the_bounds_of_all_shapes() -> None:
