@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from abtune.measure.plan.workplace import TargetFacts, Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
-    from abtune.stats.testing.design import Look
+    from abtune.stats.testing.looks import Look
 
 
 _MOST_SEEDS = 10_000
@@ -117,7 +117,7 @@ def sweep(**options: Any) -> int:
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import require_design
     from abtune.measure.tvm.nvrtc import why_no_gpu
-    from abtune.stats.testing.design import dropped_shapes
+    from abtune.stats.testing.looks import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
@@ -148,7 +148,7 @@ def _carry_out(
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
     from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.stats.testing.design import LOOKS
+    from abtune.stats.testing.looks import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
 
@@ -173,7 +173,7 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
     """Return whether each shape is worth more seeds; settled and dropped shapes are left out."""
     import abtune
     from abtune.compare.sequential import goes_on
-    from abtune.stats.testing.design import ALPHA, LOOKS, dropped_shapes, looks_from_json
+    from abtune.stats.testing.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json
 
     dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
@@ -247,13 +247,13 @@ def _guided(plan: Plan) -> str:
 def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     """Return the shapes of a plan, and whether its design can find any single difference, as lines."""
     from abtune.measure.sweep.run_sweep import looks_of
-    from abtune.stats.testing import design
-    from abtune.stats.testing.design import ALPHA, PROMISING, Look
+    from abtune.stats.testing.attainable import smallest_p
     from abtune.stats.testing.difference_tests import Correction, default_correction
+    from abtune.stats.testing.looks import ALPHA, PROMISING, Look
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
-    reachable, alpha = design.smallest_p(seeds, seeds, paired=paired), looks[-1].alpha
+    reachable, alpha = smallest_p(seeds, seeds, paired=paired), looks[-1].alpha
 
     def correction(n: int) -> Correction:
         return default_correction(paired=paired, looks=until_settled, alpha=alpha, seeds=[(n, n)] * family)
@@ -283,7 +283,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     enough = [
         n
         for n in range(2, 40)  # beyond, p is of random splits
-        if design.smallest_p(n, n, paired=paired) <= correction(n).resolution(alpha, family)
+        if smallest_p(n, n, paired=paired) <= correction(n).resolution(alpha, family)
     ]
     more = f"to {enough[-1]}" if enough and enough[-1] < 39 else "or more"
     remedies = [f"--seeds {enough[0]} {more}"] if enough else []

@@ -18,7 +18,7 @@ from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
-from abtune.stats.testing.design import MOST_SEEDS, fewest_for_max_t, fewest_seeds, most_seeds, smallest_p
+from abtune.stats.testing.attainable import MOST_SEEDS, fewest_for_max_t, fewest_seeds, most_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats

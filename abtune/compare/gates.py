@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
-from abtune.stats.testing.design import smallest_p
+from abtune.stats.testing.attainable import smallest_p
 from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
 
 ONE_RUN = "One run per configuration supports no verdict."

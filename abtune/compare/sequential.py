@@ -20,7 +20,7 @@ from abtune.compare.results import Analysis, Comparison, Rule, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
-from abtune.stats.testing.design import ALPHA, LOOKS, PROMISING, Look, looks_from_json
+from abtune.stats.testing.looks import ALPHA, LOOKS, PROMISING, Look, looks_from_json
 from abtune.text import count, listed, p_value, percent
 
 

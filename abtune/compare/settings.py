@@ -16,7 +16,6 @@ from abtune.samples import extract
 from abtune.shapes import PRESETS, select_labels
 from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import Method, methods_for
-from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
     TESTS,
@@ -24,6 +23,7 @@ from abtune.stats.testing.difference_tests import (
     DifferenceTest,
     default_correction,
 )
+from abtune.stats.testing.looks import LOOKS
 from abtune.text import shown
 
 

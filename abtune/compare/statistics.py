@@ -15,8 +15,9 @@ from abtune.stats.estimates import Interval
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
+from abtune.stats.testing.attainable import fewest_seeds, smallest_p
 from abtune.stats.testing.common_noise import common_noise
-from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed, smallest_p
+from abtune.stats.testing.design import Requirement, detectable_boost, seeds_needed
 from abtune.stats.testing.significance import OneSided, gained_freedom, moderated_tests, welch_tests
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import floored

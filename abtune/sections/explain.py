@@ -23,7 +23,8 @@ from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.skewness import may_be_chance
-from abtune.stats.testing.design import LOOKS, MOST_SEEDS
+from abtune.stats.testing.attainable import MOST_SEEDS
+from abtune.stats.testing.looks import LOOKS
 from abtune.stats.two_sample import Integers
 from abtune.text import listed, p_value, percent_cell, plain_percent, spread_percent
 

@@ -19,7 +19,7 @@ from unseen_noise import difference_p_values
 import abtune
 from abtune.samples import extract_both
 from abtune.stats.intervals.bootstrap import expanded_percentile
-from abtune.stats.testing.design import PROMISING, Look, schedule
+from abtune.stats.testing.looks import PROMISING, Look, schedule
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 

@@ -16,8 +16,8 @@ from abtune.compare.settings import Settings, make_settings
 from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.stats.testing.design import LOOKS, Look, looks_to_json
 from abtune.stats.testing.difference_tests import CORRECTIONS
+from abtune.stats.testing.looks import LOOKS, Look, looks_to_json
 
 NAN = float("nan")
 BOOSTS = (0.1, 0.0, -0.1, 0.03)

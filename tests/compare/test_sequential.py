@@ -16,7 +16,7 @@ import abtune
 from abtune.compare.results import Verdict
 from abtune.compare.sequential import goes_on
 from abtune.errors import DatasetError
-from abtune.stats.testing.design import Look, looks_to_json, schedule
+from abtune.stats.testing.looks import Look, looks_to_json, schedule
 from abtune.text import bound_percent
 
 

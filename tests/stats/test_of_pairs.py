@@ -10,15 +10,9 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, welch
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.testing.design import (
-    Requirement,
-    detectable_boost,
-    fewest_seeds,
-    power,
-    schedule,
-    seeds_needed,
-    smallest_p,
-)
+from abtune.stats.testing.attainable import fewest_seeds, smallest_p
+from abtune.stats.testing.design import Requirement, detectable_boost, power, seeds_needed
+from abtune.stats.testing.looks import schedule
 from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample

@@ -41,7 +41,7 @@ from abtune.measure.store.disk import (
     writing,
 )
 from abtune.shapes import parse_shape
-from abtune.stats.testing.design import LOOKS, Look, looks_from_json
+from abtune.stats.testing.looks import LOOKS, Look, looks_from_json
 
 # Without this file the runs beside it are of unknown settings.
 _RESTORE = "put back a copy of it, or the one that a sweep with the same options and another --out writes"

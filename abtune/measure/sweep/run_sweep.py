@@ -29,7 +29,7 @@ from abtune.measure.sweep.searching import search_all
 from abtune.measure.sweep.session import Progress, Session
 from abtune.measure.sweep.winners import measure_all
 from abtune.measure.workers.cluster import open_cluster
-from abtune.stats.testing.design import ALPHA, LOOKS, Look, dropped_shapes, looks_to_json, schedule
+from abtune.stats.testing.looks import ALPHA, LOOKS, Look, dropped_shapes, looks_to_json, schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
-from abtune.stats.testing.design import MOST_SEEDS, fewest_seeds, most_seeds
+from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds
 from abtune.text import NOTHING, count, listed, plain_percent, spread_percent
 
 if TYPE_CHECKING:

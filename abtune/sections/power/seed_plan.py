@@ -21,7 +21,7 @@ from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
 from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled
 from abtune.stats.spread import pooled_spread
-from abtune.stats.testing import design
+from abtune.stats.testing import attainable, design
 from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
 from abtune.stats.two_sample import Floats
 from abtune.text import count, percent
@@ -170,7 +170,7 @@ def _plan(
     needed = design.seeds_needed(goal.boosts, noise, goal.requirement)
 
     def hours(seeds: int) -> dict[str, float]:
-        known = cost if seeds < design.MOST_SEEDS else None  # no number of seeds is enough
+        known = cost if seeds < attainable.MOST_SEEDS else None  # no number of seeds is enough
         core, gpu = (math.nan, math.nan) if known is None else (known.core_seconds, known.gpu_seconds)
         runs = seeds * goal.shapes
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
@@ -190,7 +190,7 @@ def _plan(
         goal=goal,
         fewest=design.fewest_that_find(goal.requirement),
         needs=tuple(
-            Need(boost=boost, seeds=n if n < design.MOST_SEEDS else None, **hours(n))
+            Need(boost=boost, seeds=n if n < attainable.MOST_SEEDS else None, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
         ),
         reaches=tuple(map(reach, goal.seeds)),

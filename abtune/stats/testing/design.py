@@ -1,157 +1,25 @@
-"""What a design can show, before and after it is run; and designs with several looks at growing data.
+"""What a design can show, before and after it is run.
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
-attain. A moderated test gains degrees of freedom, up to those for equal noise, where the permutation test is
-the limit. With unequal numbers of seeds that limit depends on which side is noisier, so the permutation test
-of normal scores tells it. The correction enters as the level of the first step of Holm's procedure. Max-T
-counts the splits of the seeds once for all shapes; a t-test at that level finds about as much.
-
-The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
-make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
-shapes count as 1, so Holm's procedure stays valid.
+attain. The correction enters as the level of the first step of Holm's procedure. Max-T counts the splits of
+the seeds once for all shapes; a t-test at that level finds about as much.
 """
 
 from __future__ import annotations
 
-import functools
-import json
-import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
-from abtune.stats.splits import LARGEST_HALF, MOST_PAIRS, RESAMPLES, is_exact
-from abtune.stats.testing.significance import permutation_test
-from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
-
-MOST_SEEDS = 1_000_000
-# Nodes for the share and the size of the variance. The weights of each sum to 2 on [-1, 1], so 4 divides.
-_SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
-_SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
-_WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
-
+from abtune.stats.estimates import LARGEST_LOG
+from abtune.stats.testing.attainable import MOST_SEEDS, attainable_level, most_seeds, smallest_of, takes_max_t
+from abtune.stats.testing.welch_power import WelchPower
+from abtune.stats.two_sample import Booleans, Floats, Integers
 
 # The numbers of seeds of both sides, or their noise: the standard deviation of log latency. All broadcast.
 Sides: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
-
-
-class WelchPower:
-    """Welch's test of a design: its standard error, its critical values, and its power at any effect.
-
-    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x), with a normal Z. x has a chi-square distribution
-    with n1 + n2 - 2 degrees of freedom. The share b of the first side in x has a beta distribution. c is the
-    critical value, and k(b) x is the squared standard error over its expectation. Gauss-Legendre quadrature
-    over b and x is right to 1e-3.
-    """
-
-    def __init__(self, seeds: Sequence[Floats], noise: Sequence[Floats], level: Floats, gain: float) -> None:
-        n = np.stack(seeds)[..., np.newaxis]
-        own = n - 1
-        true = np.stack(noise)[..., np.newaxis] ** 2 / n
-        share, size = _quantiles(*seeds)
-        unit = np.stack([share, 1 - share]) / own
-        variances = true * unit
-        more = (n[0] - n[1]).astype(np.int64)
-        alone, gained, equal = (
-            conservative_freedom((squares[0], squares[1]), (freedom[0], freedom[1]), more)
-            for squares, freedom in ((variances, own), (variances, own + gain), (unit / n, own))
-        )
-        self.error: Floats = np.sqrt(true.sum(axis=0))[..., 0]
-        planned = np.maximum(alone, np.minimum(gained, equal))
-        self.critical: Floats = special.stdtrit(planned, 1 - level[..., np.newaxis] / 2)
-        scale = self.critical * np.sqrt(variances.sum(axis=0))
-        scale /= np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
-        self._reach: Floats = scale[..., np.newaxis] * np.sqrt(size)[..., np.newaxis, :]
-        # Max-T may pass where no split of a shape alone does, and has another limit.
-        alone_passes = _smallest(*n[..., 0].astype(np.int64)) <= level * (1 + 1e-12)
-        unequal = (more[..., 0] != 0) & (self.error > 0) & alone_passes
-        if unequal.any():
-            squares = unit[:, unequal, :, np.newaxis] * size[unequal, np.newaxis, :]
-            reach = _unequal_reach(n[:, unequal], true[:, unequal], squares, level[unequal], gain)
-            self._reach[unequal] = reach / self.error[unequal, np.newaxis, np.newaxis]
-
-    def power(self, effect: Floats) -> Floats:
-        """Return the probability to reject at a true log boost."""
-        size = np.abs(effect)
-        certain = np.where(size > 0, np.inf, 0.0)  # without noise every effect shows
-        shift = np.where(self.error > 0, size / np.where(self.error > 0, self.error, 1.0), certain)
-        shift = shift[..., np.newaxis, np.newaxis]
-        given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
-        return (given * _WEIGHTS).sum(axis=(-2, -1))
-
-
-def _unequal_reach(n: Floats, true: Floats, squares: Floats, level: Floats, gain: float) -> Floats:
-    """Return the smallest difference that passes both tests, at the nodes, for unequal numbers of seeds.
-
-    ``true`` are the variances of the means, and ``squares`` the observed ones over them. The moderated
-    t-test draws observed variances towards the true ones, but lowers none.
-    """
-    own, true = n[..., np.newaxis] - 1, true[..., np.newaxis]
-    drawn = true * np.maximum(squares, 1 + (squares - 1) / (1 + gain / own))
-    more = (own[0] - own[1]).astype(np.int64)
-    freedom = conservative_freedom((drawn[0], drawn[1]), (own[0] + gain, own[1] + gain), more)
-    student = special.stdtrit(freedom, 1 - level[:, np.newaxis, np.newaxis] / 2)
-    variances = true * squares
-    total = variances.sum(axis=0)
-    share = np.where(more < 0, *variances) / total
-    sizes = np.sort(n[..., 0].astype(np.int64), axis=0).T.tolist()
-    critical = [
-        np.interp(shares, _SPLIT_SHARES, _critical_of_splits(*pair, strict))
-        for shares, pair, strict in zip(share, sizes, level.tolist(), strict=True)
-    ]
-    return np.maximum(student * np.sqrt(drawn.sum(axis=0)), np.array(critical) * np.sqrt(total))
-
-
-# Seeds of the smaller side and of the larger one up to which the permutation test is looked at.
-_FEW, _MANY = 30, 100
-_SPLIT_SHARES = special.expit(np.linspace(-4.5, 4.5, 7))
-
-
-@functools.lru_cache(maxsize=256)
-def _critical_of_splits(small: int, large: int, level: float) -> Floats:
-    """Return the t from which the permutation test of normal scores rejects, at shares of the variance.
-
-    A share is the smaller side's. Beyond 30 seeds on both sides Student's t is about as large.
-    """
-    if small > _FEW:
-        return np.zeros(len(_SPLIT_SHARES))
-    large = min(large, _MANY)  # more take long
-    sides = []
-    for n, share in ((small, _SPLIT_SHARES), (large, 1 - _SPLIT_SHARES)):
-        scores = special.ndtri((np.arange(n) + 0.5) / n)
-        sides.append(np.sqrt(n * share)[:, np.newaxis] * scores / scores.std(ddof=1))
-    low, high = np.zeros(len(_SPLIT_SHARES)), np.full(len(_SPLIT_SHARES), 30.0)
-    for _ in range(5):
-        t = np.linspace(low, high, 7)  # six sections need fewer calls than bisection
-        moved = (sides[0] + t[1:-1, :, np.newaxis]).reshape(-1, small)
-        samples = TwoSample.without_floor(moved, np.tile(sides[1], (5, 1)))
-        p = permutation_test(samples, rng=np.random.default_rng(0)).reshape(5, -1)
-        missed = np.count_nonzero(p > level * (1 + 1e-9), axis=0)
-        low, high = (np.take_along_axis(t, missed[np.newaxis] + end, axis=0)[0] for end in (0, 1))
-    return high
-
-
-def _broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
-    """Return arrays of floats broadcast against each other."""
-    return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
-
-
-def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
-    """Return quantiles of the first side's share in the variance, and of its size, at the nodes."""
-    pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1)
-    unique, position = np.unique(pairs, axis=0, return_inverse=True)
-    half = (unique[..., np.newaxis] - 1) / 2
-    # Quantiles at the nodes turn the integral over a distribution into one over [0, 1].
-    share = special.betaincinv(half[:, 0], half[:, 1], (_SHARES + 1) / 2)
-    size = 2 * special.gammaincinv(half.sum(axis=1), (_SIZES + 1) / 2)
-    position = position.ravel()
-    shape = (*n_first.shape, -1)
-    return share[position].reshape(shape), size[position].reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,48 +39,9 @@ class Requirement:
         return self.level if self.resolution is None else self.resolution
 
 
-def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
-    """Return the smallest p-value of the permutation test, of pairs the sign-flip test; 1 below two seeds."""
-    few = min(n_first, n_second)
-    if few < 2:
-        return 1.0
-    if paired:
-        return 2.0 ** (1 - few) if few <= MOST_PAIRS else 1 / (RESAMPLES + 1)
-    if few > 30:  # sampled, and the number of splits takes long to count
-        return 1 / (RESAMPLES + 1)
-    # With equal numbers, the split with the sides exchanged is as extreme as the observed one.
-    share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
-    return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
-
-
-_smallest = np.vectorize(smallest_p, otypes=[np.float64], excluded={"paired"})
-
-# Below five seeds of a shape no skewness shows, and in 75 seeds of all shapes often no rare failure. Then
-# over 5 % of reports have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
-_FEWEST_FOR_MAX_T, _FEWEST_OF_ALL = 5, 125
-
-
-def fewest_for_max_t(shapes: int) -> int:
-    """Return the seeds per side of each shape from which max-T may replace Holm's correction."""
-    return max(_FEWEST_FOR_MAX_T, math.ceil(_FEWEST_OF_ALL / shapes))
-
-
-def takes_max_t(smallest: npt.ArrayLike, fewest: npt.ArrayLike, *, shapes: int, alpha: float) -> Booleans:
-    """Return whether max-T replaces Holm's correction: no smallest p passes Holm, and seeds are enough."""
-    return (np.asarray(smallest) > alpha / shapes) & (np.asarray(fewest) >= fewest_for_max_t(shapes))
-
-
-def most_seeds(*, smallest: float, paired: bool = False) -> int:
-    """Return the largest n for which p of n + n seeds, or n pairs, can be this small; 1,000,000 for any."""
-    if smallest >= 1 / (RESAMPLES + 1):  # as random splits and flips can
-        return MOST_SEEDS
-    return MOST_PAIRS if paired else LARGEST_HALF
-
-
-def attainable_level(step: Floats, alpha: float) -> Floats:
-    """Return the largest level up to alpha at which tests with these smallest p can reject; 0 for none."""
-    # The quotient of a level that is attained may round to just below its whole number.
-    return np.floor(alpha / step * (1 + 1e-12)) * step
+def _broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
+    """Return arrays of floats broadcast against each other."""
+    return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
 
 
 def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, requirement: Requirement) -> Floats:
@@ -264,15 +93,6 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
     return np.where(np.isnan(sum(noises)), 0, high).astype(np.int64)
 
 
-def fewest_seeds(*, smallest: float, paired: bool = False) -> int:
-    """Return the smallest n for which p of n + n seeds, or n pairs, can be this small; 1,000,000 for none."""
-    # Beyond 15 + 15 seeds, or 30 pairs, the test draws, and the smallest p no longer falls.
-    for n in range(2, 40):
-        if smallest_p(n, n, paired=paired) <= smallest:
-            return n
-    return MOST_SEEDS
-
-
 def fewest_that_find(requirement: Requirement) -> int:
     """Return the smallest n for which n + n seeds, or n pairs, can find a difference; 1,000,000 for none."""
     n = np.arange(2.0, 40.0)
@@ -281,7 +101,7 @@ def fewest_that_find(requirement: Requirement) -> int:
 
 def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
-    step = _smallest(n_first.astype(np.int64), n_second.astype(np.int64), paired=requirement.paired)
+    step = smallest_of(n_first.astype(np.int64), n_second.astype(np.int64), paired=requirement.paired)
     attained = attainable_level(step, requirement.smallest_p)
     reachable = attained > 0
     # A joint correction counts the splits once for all shapes. A claim allows k splits that are as extreme,
@@ -298,66 +118,3 @@ def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tu
         reachable &= takes_max_t(step, fewest, shapes=shapes, alpha=alpha) | (level > 0)
         return np.where(level > 0, level, joint), reachable
     return np.where(level > 0, level, requirement.level), reachable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """One look at the data of a sequential design."""
-
-    seeds: int  # per side, of the shapes that are not settled yet
-    alpha: float  # family-wise level of this look, a fraction
-    dropped: tuple[str, ...] = ()  # labels of the shapes that get no more seeds, though they are not settled
-
-
-# The family-wise level of all looks of a sweep. An analysis at another level scales them.
-ALPHA = 0.05
-# The attribute in which a dataset records its looks.
-LOOKS = "looks"
-# The last look has the largest level, because the power is there: a fixed design finds hardly more.
-_LOOK_SHARES = (0.2, 0.3, 0.5)
-_FIRST = 5
-# A shape goes on if its p, not corrected, is at most this: a third of the shapes without a difference do.
-PROMISING = 1 / 3
-
-
-def schedule(*, alpha: float, most: int, paired: bool = False) -> tuple[Look, ...]:
-    """Return the looks of a sweep that ends when every shape is settled; their levels add up to alpha.
-
-    For 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. The second look is half-way
-    on a scale of ratios. Pairs have their first look at the fewest that can differ at all.
-    """
-    first = max(_FIRST, fewest_seeds(smallest=alpha, paired=paired))
-    second = round(math.sqrt(first * most))
-    seeds = [*sorted(count for count in {first, second} if count < most), most]
-    shares = [*_LOOK_SHARES[: len(seeds) - 1], 1 - sum(_LOOK_SHARES[: len(seeds) - 1])]
-    return tuple(
-        Look(seeds=count, alpha=round(alpha * share, 12)) for count, share in zip(seeds, shares, strict=True)
-    )
-
-
-def dropped_shapes(looks: Iterable[Look]) -> tuple[str, ...]:
-    """Return the labels of the shapes that any look dropped."""
-    return tuple(label for look in looks for label in look.dropped)
-
-
-def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
-    """Return the text that a dataset records of its looks; the first ``done`` are marked as done."""
-    entries = [
-        {"seeds": look.seeds, "alpha": look.alpha, "done": number < done, "dropped": look.dropped}
-        for number, look in enumerate(looks)
-    ]
-    return json.dumps(entries)
-
-
-def looks_from_json(text: str) -> tuple[tuple[Look, ...], int]:
-    """Return the looks of a text, and how many are done; KeyError, TypeError or ValueError for others."""
-    entries = json.loads(text)
-    looks = tuple(
-        Look(
-            seeds=int(entry["seeds"]),
-            alpha=float(entry["alpha"]),
-            dropped=tuple(map(str, entry.get("dropped", ()))),
-        )
-        for entry in entries
-    )
-    return looks, sum(bool(entry["done"]) for entry in entries)

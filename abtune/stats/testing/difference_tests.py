@@ -177,7 +177,7 @@ def default_correction(
         return CORRECTIONS["holm"]
     default = CORRECTIONS[TESTS[Estimand.GEOMETRIC_MEAN, paired].correction]
     if default.joint is None and len(seeds) > 1:
-        from abtune.stats.testing.design import smallest_p, takes_max_t
+        from abtune.stats.testing.attainable import smallest_p, takes_max_t
 
         least, fewest = min(smallest_p(*n) for n in set(seeds)), min(map(min, seeds))
         if takes_max_t(least, fewest, shapes=len(seeds), alpha=alpha):

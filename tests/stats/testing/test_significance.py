@@ -168,7 +168,7 @@ def test_ties_and_units_do_not_change_the_permutation_p(data: Array, shift: int,
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (6, 6), (3, 8), (17, 17), (10, 25)])
 def test_equal_constants_have_p_one_and_complete_separation_the_smallest(n: int, m: int) -> None:
     """Degenerate samples get the p-value that counting gives them."""
-    from abtune.stats.testing.design import smallest_p
+    from abtune.stats.testing.attainable import smallest_p
 
     first, second = np.full((2, n), 0.1), np.full((2, m), 0.1)
     second[1] = 0.2
