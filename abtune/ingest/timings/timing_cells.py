@@ -32,7 +32,7 @@ _MACHINE = re.compile(
     re.M,
 )
 # Settings that name what the times were measured on.
-_DEVICE = {"machine", "device", "Device", "gpu", "GPU"}
+_DEVICE = ("machine", "device", "Device", "gpu", "GPU")
 # So large a share of the runs of one configuration may be on other machines than those of another.
 _UNEQUAL = 0.2
 # Said of seeds that are timings of hyperfine, whose processes start one after the other.
@@ -140,7 +140,7 @@ def import_readings(
     notes += [*in_a_row, *filter(None, works)]
     dataset = _assemble(rounds, list(readings))
     machines = {
-        next((str(cell.settings[name]) for name in _DEVICE & cell.settings.keys()), "") for cell in cells
+        next((str(cell.settings[name]) for name in _DEVICE if name in cell.settings), "") for cell in cells
     }
     if len(machines) == 1 and (machine := machines.pop()):
         dataset = dataset.assign_attrs(device=machine)
