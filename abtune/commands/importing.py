@@ -62,7 +62,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     The first one is the usual baseline.
     """
     from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets
-    from abtune.dataset.provenance import CAVEATS, parsed
+    from abtune.dataset.provenance import caveats_of
 
     if any(same_file(Path(name), out) for name in datasets):
         raise InputError(f"{out} is one of the datasets to merge; give another --out")
@@ -71,7 +71,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     notes = [*about_new_seeds(named)]
     if names := left_out(named):
         notes.append(f"variables left out: {', '.join(names)}")
-    notes += parsed(merged.attrs, CAVEATS, list)
+    notes += caveats_of(merged.attrs)
     save_new(merged, out, overwrite=overwrite, notes=notes)
 
 

@@ -13,7 +13,7 @@ from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
-from abtune.dataset.provenance import CAVEATS, CONFOUNDED, of_searches, of_throughputs, parsed, trials_made
+from abtune.dataset.provenance import CONFOUNDED, caveats_of, of_searches, of_throughputs, trials_made
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import Samples, Sides, complete_timings, count_trials, two_sample, what_varies
 from abtune.stats.estimand import Estimand
@@ -163,7 +163,7 @@ _MORE_TRIALS = 1.1
 
 def of_fairness(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     """Yield what else differs between the two configurations: files, devices, the trials of a search."""
-    yield from parsed(dataset.attrs, CAVEATS, list)
+    yield from caveats_of(dataset.attrs)
     names = settings.baseline, settings.candidate
     made = {name: trials_made(dataset, [name]) for name in names}
     sides = [(float(trials.mean()), name) for name, trials in made.items() if trials.size]

@@ -12,7 +12,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import CAVEATS, configurations_of, decoded, parsed
+from abtune.dataset.provenance import CAVEATS, caveats_of, configurations_of, decoded, parsed
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -148,7 +148,7 @@ def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
 
 def _about_unlike(named: Mapping[str, xr.Dataset]) -> list[str]:
     """Return what differs between the configurations, as the datasets say, and because they are apart."""
-    told = [text for dataset in named.values() for text in parsed(dataset.attrs, CAVEATS, list)]
+    told = [text for dataset in named.values() for text in caveats_of(dataset.attrs)]
     if mixed := mixed_shapes(named):
         told.append(
             f"The configurations of {count(len(mixed), 'shape')} come from different files. What changed "

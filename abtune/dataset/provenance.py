@@ -27,6 +27,11 @@ def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
     return parsed(dataset.attrs, "settings", dict)
 
 
+def caveats_of(attrs: Mapping[Any, Any]) -> list[str]:
+    """Return what else differs between the configurations, as an import or a merge saw it."""
+    return [text for text in parsed(attrs, CAVEATS, list) if isinstance(text, str)]
+
+
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the meaning of each configuration, by its name; empty if unknown."""
     meanings = (one for one in parsed(attrs, "configurations", list) if isinstance(one, dict))

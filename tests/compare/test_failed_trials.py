@@ -9,6 +9,7 @@ from compare_builders import make_sweep
 
 import abtune
 from abtune.dataset.build import add_variables
+from abtune.dataset.merge import merge_datasets
 from abtune.dataset.schema import TrialStatus
 from abtune.samples import count_trials
 
@@ -78,3 +79,13 @@ def test_the_pilot_says_that_async_lost_trials() -> None:
     dataset = abtune.open_dataset("h200-pilot")
     (note,) = caveats(dataset)
     assert note.startswith("1.6% of async's trials failed (mainline: none)")
+
+
+@pytest.mark.parametrize("text", ['[1, null, {"a": 1}]', '{"a": 1}', "not JSON", '"text"'])
+def test_only_texts_are_caveats_of_a_dataset(text: str) -> None:
+    """Reports and merges leave out what an attribute ``caveats`` holds besides texts."""
+    dataset = make_sweep(0.1, n=5)
+    odd = dataset.assign_attrs(caveats=text)
+    assert abtune.analyze(odd).caveats == abtune.analyze(dataset).caveats
+    again = odd.assign_coords(seed=odd["seed"] + 100)
+    assert "caveats" not in merge_datasets({"one": odd, "two": again}).attrs
