@@ -49,7 +49,7 @@ _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
 _TIMED_ONCE = "Each seed was timed once, so the noise of measuring is unknown."
-HIDDEN = (
+_HIDDEN = (
     "Some runs look far slower or faster than most. A shape may show none of them, so its interval allows "
     "for the noise of all shapes."
 )
@@ -108,8 +108,8 @@ def of_noise(side: Samples, shape: int) -> Iterator[str]:
         yield "timing noise exceeds seed noise here, so the larger one is used."
 
 
-def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> list[str]:
-    """Return caveats about the whole design, each once."""
+def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings, *, hidden: bool) -> list[str]:
+    """Return caveats about the whole design, each once; ``hidden`` if intervals allow for slow runs."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in rows) == 1
@@ -122,13 +122,14 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings) -> l
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged),
-        *_about_few(fewest, len(rows), settings),
+        *_about_few(fewest, len(rows), settings, hidden=hidden),
         *_about_skew(sides, settings),
         *_about_modes(sides, settings),
         *_about_failed(sides),
         # Of pairs, the differences: what both runs of a pair share cancels.
         *of_neighbours([side.value for side in what_varies(*sides)], settings.rng_seed),
         *([] if any((side.floor >= 0).any() for side in sides) else [_TIMED_ONCE]),
+        *[_HIDDEN] * hidden,
     ]
 
 
@@ -165,9 +166,11 @@ def of_fairness(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     """Yield what else differs between the two configurations: files, devices, the trials of a search."""
     yield from caveats_of(dataset.attrs)
     names = settings.baseline, settings.candidate
-    made = {name: trials_made(dataset, [name]) for name in names}
-    sides = [(float(trials.mean()), name) for name, trials in made.items() if trials.size]
-    if len(sides) == len(names) and max(sides)[0] > _MORE_TRIALS * min(sides)[0]:
+    made = [trials_made(dataset, name) for name in names]
+    both = np.all([(one > 0).any(axis=1) for one in made], axis=0)  # shapes may have budgets of their own
+    means = (np.mean([row[row > 0].mean() for row in one[both]]) for one in made if both.any())
+    sides = [(float(mean), name) for mean, name in zip(means, names, strict=False)]
+    if sides and max(sides)[0] > _MORE_TRIALS * min(sides)[0]:
         (few, fewer), (many, more) = sorted(sides)
         yield (
             f"{CONFOUNDED}: on average a search of {more} made {many:,.0f} trials, and one of {fewer} "
@@ -380,7 +383,7 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
         )
 
 
-def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
+def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) -> Iterator[str]:
     """Yield what so few seeds cannot show."""
     unit = settings.unit
     if fewest < FEWEST_PAIRS and shapes > 1:
@@ -397,7 +400,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
             "verdict may be wrong."
         )
     unseen = (1 - _RARE) ** fewest
-    if unseen >= _RARE_IS_SEEN:
+    if unseen >= _RARE_IS_SEEN and not hidden:
         far = "faster" if settings.estimand.searches > 1 else "slower"
         chance = f"{'an' if percent(unseen).startswith(('8', '11', '18')) else 'a'} {percent(unseen)} chance"
         yield (

@@ -200,7 +200,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     # The runs, too: parts of the summary are of single searches.
     all_shapes, weaknesses = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
     unfair = list(caveats.of_fairness(dataset, settings))
-    told = [*caveats.of_design(sides, rows, settings), *[caveats.HIDDEN] * statistics.hidden]
+    told = caveats.of_design(sides, rows, settings, hidden=statistics.hidden)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
         settings=settings,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.schema import TrialStatus, labels_of, runs_of
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of, runs_of
 from abtune.text import count
 
 T = TypeVar("T")
@@ -79,13 +79,20 @@ def trials(dataset: xr.Dataset) -> int:
     return int(dataset.sizes.get("trial", 0))
 
 
-def trials_made(dataset: xr.Dataset, configs: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the number of trials of each run of some configurations, without runs that made none."""
+def trials_made(dataset: xr.Dataset, config: str) -> npt.NDArray[np.int64]:
+    """Return the number of trials of each complete run, shape (shapes, seeds); 0 for other runs."""
+    complete = runs_of(dataset, "run_status", config) == RunStatus.COMPLETE
     if "trial_status" not in dataset:
-        return np.zeros(0, dtype=np.int64)
-    runs = np.concatenate([runs_of(dataset, "trial_status", config).ravel() for config in configs])
-    made = np.count_nonzero(runs.reshape(-1, dataset.sizes["trial"]) != TrialStatus.NOT_RUN, axis=1)
-    return made[made > 0]
+        return np.zeros_like(complete, dtype=np.int64)
+    made = np.count_nonzero(runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN, axis=-1)
+    return np.where(complete, made, 0)
+
+
+def all_trials_made(dataset: xr.Dataset) -> list[int]:
+    """Return the number of trials of each complete run of any configuration, without runs that made none."""
+    made = np.concatenate([trials_made(dataset, config) for config in labels_of(dataset, "config")])
+    known: list[int] = made[made > 0].tolist()
+    return known
 
 
 def tuner(dataset: xr.Dataset) -> str:
@@ -97,7 +104,7 @@ def tuner(dataset: xr.Dataset) -> str:
 def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
     most = trials(dataset)
-    least = min([*trials_made(dataset, labels_of(dataset, "config")).tolist(), most])
+    least = min([*all_trials_made(dataset), most])
     budget = f"{f'{least:,} to ' * (least < most)}{most:,} trials a run" if most else ""
     devices = hardware(dataset).replace(", ", " and ")
     parts = (devices, tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)

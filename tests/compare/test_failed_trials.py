@@ -10,7 +10,7 @@ from compare_builders import make_sweep
 import abtune
 from abtune.dataset.build import add_variables
 from abtune.dataset.merge import merge_datasets
-from abtune.dataset.schema import TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.samples import count_trials
 
 
@@ -66,6 +66,22 @@ def test_searches_of_unequal_length_are_no_fair_comparison() -> None:
     status[0, :91] = TrialStatus.OK
     analysis = abtune.analyze(with_trials(status))
     assert not [text for text in (analysis.sentence, *analysis.caveats) if "ore differs" in text]
+
+
+def test_failed_searches_and_budgets_of_shapes_are_fair() -> None:
+    """Searches that failed early, or are longer in one shape with fewer seeds, are no unequal budgets."""
+    dataset = with_trials(np.full((2, 100), TrialStatus.OK))
+    trials, run = dataset["trial_status"].values.copy(), dataset["run_status"].values.copy()
+    trials[:, 0, :2, 1:], run[:, 0, :2] = TrialStatus.NOT_RUN, RunStatus.FAILED
+    trials[0, ..., 20:], run[1, 1, 2:] = TrialStatus.NOT_RUN, RunStatus.MISSING
+    dims = dataset["run_status"].dims
+    unlike = dataset.assign(
+        run_status=(dims, run, dataset["run_status"].attrs),
+        trial_status=((*dims, "trial"), trials, dataset["trial_status"].attrs),
+    )
+    analysis = abtune.analyze(unlike)
+    assert not [text for text in analysis.caveats if "ore differs" in text]
+    assert "20 to 100 trials a run" in analysis.report()
 
 
 @pytest.mark.parametrize("dataset", [make_sweep(0.1, n=5), with_trials(np.full((2, 3), TrialStatus.NOT_RUN))])

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.provenance import CAVEATS, trials_made
-from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
+from abtune.dataset.provenance import CAVEATS, all_trials_made
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Values
 from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
@@ -165,7 +165,7 @@ def _notes(dataset: xr.Dataset, seed_unit: str) -> Iterator[str]:
     )
     yield f"each {seed_unit} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
     if "trial_status" in dataset:
-        trials = trials_made(dataset, labels_of(dataset, "config")).tolist()
+        trials = all_trials_made(dataset)
         if len({*trials}) > 1:
             yield f"runs have {min(trials)} to {max(trials)} trials; fewer trials find slower winners"
         if (dataset["trial_status"].values == TrialStatus.UNKNOWN).any():

@@ -92,7 +92,7 @@ def boost_curve(analysis: Analysis) -> Curve:
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
     searches = analysis.dataset.sel(config=[analysis.baseline, analysis.candidate])
     both = [
-        trials_made(searches, [config]).max(initial=0) for config in (analysis.baseline, analysis.candidate)
+        trials_made(searches, config).max(initial=0) for config in (analysis.baseline, analysis.candidate)
     ]
     best = np.log(best_so_far(searches))[..., : min(both) or None]
     sides = [best[:, 0], best[:, 1]]
