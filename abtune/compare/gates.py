@@ -281,8 +281,7 @@ def _how_large(row: Evidence, settings: Settings, least: float) -> str:
 def _power(row: Evidence, settings: Settings) -> str:
     """Return what this design can find; empty if it is nothing, or unknown."""
     fewer, more = sorted(side.n for side in row.sides)
-    # Plans know neither max-T of unequal numbers nor what the test for skewness takes, and no permutation
-    # test of 5+300 seeds.
+    # Plans do not know max-T of unequal numbers, what the test for skewness takes, or 5+300 seeds.
     most = fewer * (20 if settings.procedure.joint is None else 1.25)
     if more > most or not 0 < row.detectable < math.inf or row.p_resampled is not None:
         return ""

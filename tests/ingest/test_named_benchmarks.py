@@ -16,6 +16,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
+from abtune.ingest.timings.conditions import conditions_of
 
 NO_SHAPE = "no shape has both configurations, so none gets a verdict; give each one name in both"
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
@@ -478,3 +479,10 @@ def test_bad_files_say_where(tmp_path: Path, importer: str, text: str, said: str
         read(importer, f"a={tmp_path / 'f'}")
     assert str(tmp_path) in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_the_machine_comes_before_its_gpu() -> None:
+    """Of several settings that name a device, the first in order counts; several machines are none."""
+    settings = {"gpu": "RTX", "machine": "desk"}
+    assert conditions_of([("s", "a", settings), ("s", "b", settings)]).machine == "desk"
+    assert conditions_of([("s", "a", settings), ("s", "b", {"machine": "shelf"})]).machine == ""

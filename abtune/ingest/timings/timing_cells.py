@@ -16,25 +16,16 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.provenance import CAVEATS, CONFOUNDED
+from abtune.dataset.provenance import CAVEATS
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
+from abtune.ingest.timings.conditions import conditions_of, machine_named
 from abtune.shapes import shape_named, shape_values
-from abtune.text import count, import_command, listed, shell_path, shortened, some_of
+from abtune.text import count, import_command, shell_path
 
-# How files of pytest-benchmark, pyperf, BenchmarkDotNet, asv, go test and nvbench name a processor or device.
-_MACHINE = re.compile(
-    r'"(?:brand_raw|cpu_model_name|ProcessorName|cpu)": ?"([^"\n]{1,200})"|^cpu: ([^\n]{1,200})|'
-    r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
-    re.M,
-)
-# Settings that name what the times were measured on.
-_DEVICE = ("machine", "device", "Device", "gpu", "GPU")
-# So large a share of the runs of one configuration may be on other machines than those of another.
-_UNEQUAL = 0.2
 # Said of seeds that are timings of hyperfine, whose processes start one after the other.
 _IN_A_ROW = (
     "Hyperfine makes all runs of a command in a row, so a drift of the machine counts as a boost. Files "
@@ -83,8 +74,7 @@ def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:
 def named_cells(cells: Iterable[FileCell], text: str) -> Iterator[FileCell]:
     """Yield the cells of a file with this text, under names that a dataset can hold and tell apart."""
     first: dict[str, str] = {}
-    machine = _MACHINE.search(text)
-    settings = {"machine": next(filter(None, machine.groups()))} if machine else {}
+    settings = machine_named(text)
     for cell in cells:
         if not isinstance(cell.name, str) or not cell.name or "\0" in cell.name:  # netCDF ends a text there
             raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
@@ -132,69 +122,21 @@ def import_readings(
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    unlike, noise = _about_settings(readings, shape)
-    notes += about_lacking(names)
-    notes += [f"{text}; differences may come from that, so run both alike" for text in unlike]
-    notes += [f"{text}; their difference counts as noise, so import each by itself" for text in noise]
+    conditions = conditions_of(
+        (*_names(cell, source, label_told(source, shape), ()), cell.settings)
+        for source, reading in readings.items()
+        for cell in reading.cells
+    )
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(reading.each_a_process for reading in readings.values()))
-    notes += [*in_a_row, *filter(None, works)]
+    notes += [*about_lacking(names), *conditions.notes, *in_a_row, *filter(None, works)]
     dataset = _assemble(rounds, list(readings))
-    machines = {
-        next((str(cell.settings[name]) for name in _DEVICE if name in cell.settings), "") for cell in cells
-    }
-    if len(machines) == 1 and (machine := machines.pop()):
-        dataset = dataset.assign_attrs(device=machine)
-    if caveats := [*(f"{CONFOUNDED} ({text}). Run both alike." for text in unlike), *in_a_row]:
+    if conditions.machine:
+        dataset = dataset.assign_attrs(device=conditions.machine)
+    if caveats := [*conditions.caveats, *in_a_row]:
         dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
     if any(works):
         dataset = dataset.assign_attrs(latency_source="throughput")
     return Imported(dataset=dataset, notes=tuple(notes))
-
-
-def _about_settings(readings: Mapping[Source, Reading], shape: str) -> tuple[list[str], list[str]]:
-    """Return which settings of a tool differ between the configurations of a shape, and which within each."""
-    # By setting and shape: how many runs of each configuration have each value.
-    runs: dict[str, dict[str, dict[str, Counter[str]]]] = {}
-    for source, reading in readings.items():
-        for cell in reading.cells:
-            label, config = _names(cell, source, label_told(source, shape), ())
-            for name, value in cell.settings.items():
-                known = runs.setdefault(name, {}).setdefault(label, {})
-                known.setdefault(config, Counter())[str(value)] += 1
-    unlike, noise = list[str](), list[str]()
-    for name, by_shape in runs.items():
-        several = [label for label, known in by_shape.items() if any(map(_are_several, known.values()))]
-        if differ := [label for label, known in by_shape.items() if _are_unlike(known.values())]:
-            sides: dict[str, list[str]] = {}
-            for config, of in by_shape[differ[0]].items():
-                for value, n in of.items():
-                    some = config if len(of) == 1 else f"{n} of {of.total()} runs of {config}"
-                    sides.setdefault(shortened(value), []).append(some)
-            texts = [f"{value} in {some_of(configs)}" for value, configs in sides.items()]
-            some = listed(texts if len(texts) < 4 else [*texts[:3], f"{len(texts) - 3} more"])
-            unlike.append(f"{name}{_of_shapes(differ, by_shape)}: {some}")
-        elif several:
-            values = listed(map(shortened, dict.fromkeys(itertools.chain(*by_shape[several[0]].values()))))
-            noise.append(f"{name}{_of_shapes(several, by_shape)}: {values} in each configuration")
-    return unlike, noise
-
-
-def _of_shapes(some: Sequence[str], known: Collection[str]) -> str:
-    # All of several shapes need no names.
-    return "" if 1 < len(some) == len(known) else f" of {some_of(some)}"
-
-
-def _are_several(values: Counter[str]) -> bool:
-    """Return whether the runs of a configuration share several values, so that the runs of one are alike."""
-    return 1 < len(values) <= values.total() / 2
-
-
-def _are_unlike(values: Collection[Counter[str]]) -> bool:
-    """Return whether the runs of two configurations have too different shares of the values."""
-    return any(
-        sum(abs(a[value] / a.total() - b[value] / b.total()) for value in a | b) > 2 * _UNEQUAL
-        for a, b in itertools.combinations(values, 2)
-    )
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
