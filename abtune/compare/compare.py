@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from abtune.compare import caveats
+from abtune.compare import caveats, dataset_caveats
 from abtune.compare.claims import find_worst, make_claims, make_sentence
 from abtune.compare.gates import judge
 from abtune.compare.overall import overall
@@ -119,7 +119,7 @@ def analyze(
         raise InputError("weights need times, and this dataset has throughputs, which add up to no time")
     analysis = compare(chosen, settings)
     _check_seeds(analysis)
-    left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
+    left_out = dataset_caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
     some, every = len(analysis.comparisons), dataset.sizes["shape"]
     of_all = f" Judged: {some} of the dataset's {every} shapes." if some < every else ""
     return replace(
@@ -199,7 +199,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     )
     # The runs, too: parts of the summary are of single searches.
     all_shapes, weaknesses = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
-    unfair = list(caveats.of_fairness(dataset, settings))
+    unfair = list(dataset_caveats.of_fairness(dataset, settings))
     told = caveats.of_design(sides, rows, settings, hidden=statistics.hidden)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
@@ -212,11 +212,11 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         sentence=make_sentence(all_shapes, rows, claims, settings, [*unfair, *told]),
         caveats=(
             *unfair,
-            *caveats.of_sources(dataset),
-            *caveats.of_copies(dataset, settings),
+            *dataset_caveats.of_sources(dataset),
+            *dataset_caveats.of_copies(dataset, settings),
             *told,
-            *caveats.of_lost_trials(dataset, settings),
-            *caveats.of_throttling(dataset, settings),
+            *dataset_caveats.of_lost_trials(dataset, settings),
+            *dataset_caveats.of_throttling(dataset, settings),
             *weaknesses,
         ),
         shapes_in_dataset=len(rows),
