@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from abtune.compare.claims import DEPENDENT, FEWEST_PAIRS
+from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
+from abtune.compare.sentence import DEPENDENT
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.samples import Samples, Sides, two_sample, what_varies

@@ -13,32 +13,20 @@ from itertools import chain
 
 import numpy as np
 
-from abtune.compare.gates import beyond_interval, is_valid
-from abtune.compare.overall import FEWEST_OF_KIND
-from abtune.compare.results import Aggregate, Claim, Comparison, Evidence, Overall, Verdict, Worst
-from abtune.compare.settings import Settings, margin_ends
-from abtune.dataset.provenance import CONFOUNDED
+from abtune.compare.gates import is_valid
+from abtune.compare.results import Claim, Comparison, Evidence, Verdict, Worst
+from abtune.compare.settings import Settings
 from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import shared_so_far
-from abtune.text import (
-    count,
-    limits,
-    listed,
-    percent_cell,
-    plain_percent,
-    sentence_decimals,
-)
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
 TOLERANCES = (0.02, 0.05, 0.1)
 # A shape with fewer pairs is counted by its verdict alone: too few seeds show what shapes share.
 FEWEST_PAIRS = 5
-# The caveat that puts every number of a report in doubt begins so.
-DEPENDENT = "Runs with neighbouring seed numbers are alike"
 
 
 def make_claims(
@@ -144,127 +132,3 @@ def find_worst(one_sided: OneSided, rows: Sequence[Evidence], settings: Settings
         return None
     lowest = int(np.argmin(low))
     return Worst(shape=rows[lowest].shape, boost_low=from_log(float(low[lowest])))
-
-
-def make_sentence(
-    overall: Overall,
-    rows: Sequence[Comparison],
-    claims: Sequence[Claim],
-    settings: Settings,
-    told: Sequence[str],
-) -> str:
-    """Return the result in one to three sentences, which say no more than verdicts, interval and claims.
-
-    Some of the caveats that are ``told`` belong into the result.
-    """
-    judged = [row for row in rows if row.verdict is not Verdict.INVALID]
-    if not judged:
-        which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
-        return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
-    mean = _over_all(overall.these_shapes, judged, settings)
-    parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
-    parts += of_dependent(told)
-    parts += (f"But {_lower(text.partition('. ')[0])}." for text in told if text.startswith(CONFOUNDED))
-    # The candidate may be unable to run some shapes at all.
-    if without := [row for row in rows if row.verdict is Verdict.INVALID]:
-        some = f"{len(without)} of {len(rows)} shapes"
-        parts.append(_no_verdict(some if len(without) > 1 else without[0].shape, without))
-    return " ".join(parts)
-
-
-def of_dependent(told: Iterable[str]) -> Iterator[str]:
-    """Yield that runs depend on each other, if a caveat says so."""
-    # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
-    if any(DEPENDENT in caveat for caveat in told):
-        yield f"But {_lower(DEPENDENT)}, so these intervals may be too narrow."
-
-
-def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
-    """Say that shapes have no verdict, and give their reason, or that of the first."""
-    reason = rows[0].reason
-    start = f"There is no verdict on {which}"
-    if len({row.reason for row in rows}) > 1:
-        return f"{start}. {rows[0].shape}: {reason}"
-    # Behind a full stop, the reason of some shapes would read as one of all.
-    return f"{start}, because {_lower(reason)}"
-
-
-def _lower(text: str) -> str:
-    return f"{text[0].lower()}{text[1:]}"
-
-
-def _to_expect(overall: Overall, settings: Settings) -> str:
-    """Return what shapes without verdicts say of others like them; empty if they say nothing."""
-    kinds = {kind.words: kind.shapes_like_these for kind in overall.by_kind}
-    known = kinds or {"": overall.shapes_like_these}
-    means = [
-        f"{name} {percent_cell(line.boost, 1)}% ({limits(line.boost_low, line.boost_high, 1)})".strip()
-        for name, line in known.items()
-        if line.shapes >= FEWEST_OF_KIND and not math.isnan(line.boost_low)
-    ]
-    if not means:
-        return ""
-    level = plain_percent(settings.level)
-    return (
-        f"Boost of {settings.candidate} to expect of other shapes, with {level} interval: {listed(means)}. "
-    )
-
-
-def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settings) -> str:
-    """Return what the interval of the mean boost says; of a lone shape, what its verdict and interval say."""
-    one, other = settings.candidate, settings.baseline
-    lone = judged[0] if len(judged) == 1 else None
-    mean = lone or overall
-    low, high, only = mean.boost_low, mean.boost_high, lone and lone.verdict
-    where = f"on {lone.shape}" if lone else f"over these {count(overall.shapes, 'shape')}"
-    decimals, (slow, fast) = sentence_decimals(low, high), margin_ends(settings.margin)
-    numbers = f"{percent_cell(mean.boost, decimals)}%"
-    if not math.isnan(low):
-        interval = limits(low, high, decimals)
-        numbers += f" ({plain_percent(settings.level)} interval {interval})"
-    start = f"{one} and {other} are not shown to differ {where}"
-    if only is Verdict.IMPROVED or (only is None and low > 0):
-        start = f"{one} is faster than {other} {where}"
-    elif only is Verdict.REGRESSED or (only is None and high < 0):
-        start = f"{one} is slower than {other} {where}"
-    elif only is Verdict.EQUIVALENT or (only is None and slow < low <= high < fast):
-        start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
-    elif only is Verdict.NOT_SLOWER:
-        start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
-    kept = settings.estimand.searches
-    what = f"With the best of {kept} searches, " if kept > 1 else ""
-    told = f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
-    beyond = lone and beyond_interval(lone, settings, lone.verdict, lone.boost_at_least)
-    return f"{told} {beyond}" if beyond else told
-
-
-def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:
-    """Return how many shapes are faster, not much slower, slower."""
-    shown = Counter(row.verdict for row in rows)
-    bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
-    parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
-    kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
-    if kept:
-        least = f"at least {kept:,} {'loses' if kept == 1 else 'lose'}"
-        some = f"{_every(kept)} lose" if kept == len(rows) else least
-        parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
-    parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower", len(rows)))
-    text = ", ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
-    """Return how many shapes are faster or slower: those with the verdict, or a higher bound with them."""
-    number = max(verdicts, bound)
-    if not number:
-        return f"none is shown {word}"
-    verb = "is" if number == 1 else "are"
-    if bound <= verdicts:
-        return f"{_every(number) if number == shapes else format(number, ',')} {verb} shown {word}"
-    if number == shapes:  # and so each is known by name
-        return f"{_every(number)} {verb} {word} ({verdicts or 'none'} by their own verdicts)"
-    return f"at least {number:,} {verb} {word} ({verdicts or 'none'} known by name)"
-
-
-def _every(shapes: int) -> str:
-    return "both" if shapes == 2 else f"all {shapes:,}"

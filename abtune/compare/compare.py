@@ -12,10 +12,11 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare import caveats, dataset_caveats
-from abtune.compare.claims import find_worst, make_claims, make_sentence
+from abtune.compare.claims import find_worst, make_claims
 from abtune.compare.gates import judge
 from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Evidence, Side, Verdict
+from abtune.compare.sentence import make_sentence
 from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute, design_power

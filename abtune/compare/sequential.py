@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.claims import make_sentence, with_verdicts
+from abtune.compare.claims import with_verdicts
 from abtune.compare.results import Analysis, Comparison, Rule, Verdict
+from abtune.compare.sentence import make_sentence
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError

@@ -24,7 +24,7 @@ from simulated_claims import alike
 from simulated_skew import failing
 
 from abtune import compare_datasets, history, make_dataset
-from abtune.compare.claims import DEPENDENT
+from abtune.compare.sentence import DEPENDENT
 from abtune.report.columns import OVERALL
 from abtune.sections.change import change
 from abtune.sections.change.change_results import ChangeVerdict

@@ -10,8 +10,8 @@ from noise_kinds import Array
 from simulated_claims import _analysis, _claimed
 from simulated_reports import SHAPES, table
 
-from abtune.compare.claims import DEPENDENT
 from abtune.compare.results import Verdict
+from abtune.compare.sentence import DEPENDENT
 
 NOISE, CORRELATION = 0.05, 0.5
 # Shapes; what drifts: the noise of each side, or a part as large that all shapes have; the sides that drift.

@@ -13,8 +13,8 @@ from compare_builders import make_sweep
 from scipy import stats
 
 import abtune
-from abtune.compare.claims import make_sentence
 from abtune.compare.results import Analysis, Verdict
+from abtune.compare.sentence import make_sentence
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.stats.across_shapes import at_least

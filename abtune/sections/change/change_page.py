@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from abtune.compare.claims import of_dependent
+from abtune.compare.sentence import of_dependent
 from abtune.compare.settings import alpha_of
 from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from abtune.compare.claims import of_dependent
+from abtune.compare.sentence import of_dependent
 from abtune.compare.settings import alpha_of
 from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Heading, Part, Prose, Section, column, table
