@@ -32,7 +32,7 @@ BUNDLED: Mapping[str, str] = {
     "h200-tvm14009": "its 29 shapes, 10 seeds of 192 trials, async against mainline on H200",
     "h100-tvm14009-winners": "the same kernels, timed on H100: for abtune compare",
     "h200-deep": "five of its shapes, 10 seeds of 512 trials, async against mainline on H200",
-    "h200-deep-winners": "its 29 shapes, 10 seeds of 512 trials on H200 and H100, timed on H200",
+    "h200-deep-winners": "its 29 shapes, 10 to 12 seeds of 512 trials on H200 and H100, timed on H200",
     "h200-share": "six of its shapes, 5 pairs of searches of 192 trials that share what they find, on H200",
     "h200-shared-winners": "its 29 shapes, 12 pairs of searches of 320 trials that share, on H200",
     "h200-pilot": "three of its shapes, 10 seeds of 192 trials, async against mainline on H200",
