@@ -170,6 +170,27 @@ def common_noise_table(reports: int) -> str:
     return table(["noise", "without", *heads, "intervals"], rows)
 
 
+def hidden_runs_table(reports: int) -> str:
+    """Lay out how many intervals of two to four shapes hold, alone and with the noise of all shapes."""
+    kinds = {"2 %": lognormal(0.02), "exponential": skewed(1, 0.04), "0.5 to 10 %": OF_SHAPES["0.5 to 10 %"]}
+    kinds |= {name: noise for name, noise in OF_SHAPES.items() if "one in 15" in name}
+    sizes, rows = ((2, 20), (3, 14), (4, 10), (4, 20)), []
+    for name, noise in kinds.items():
+        row = [name]
+        for shapes, n in sizes:
+            rng, held, width, moved = np.random.default_rng([58, shapes, n]), np.zeros(2), np.zeros(2), 0
+            for _ in range(reports):
+                logs = noise(rng, (shapes, 2, n))
+                alone, known = intervals_of(TwoSample.without_floor(logs[:, 0], logs[:, 1]))
+                held += [np.mean((one.low <= 0) & (one.high >= 0)) for one in (alone, known)]
+                width += [np.mean(one.high - one.low) for one in (alone, known)]
+                moved += bool(((known.low < alone.low) | (known.high > alone.high)).any())
+            first, second = (f"{100 * share / reports:.1f}" for share in held)
+            row.append(f"{first}, {second} ({width[1] / width[0]:.2f}), {100 * moved / reports:.0f}")
+        rows.append(row)
+    return table(["noise", *(f"{shapes} shapes, {n}+{n}" for shapes, n in sizes)], rows)
+
+
 def _by_added(logs: Array) -> Iterator[int]:
     """Yield how many shapes count as faster, without the noise of all shapes and with each added error."""
     samples = TwoSample.without_floor(logs[:, 0], logs[:, 1])

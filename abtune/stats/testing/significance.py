@@ -100,7 +100,7 @@ class OneSided:
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_freedom`
     one_split: Floats  # as :func:`split_share` returns it; it bounds p where nothing varies
     pool: PooledT = NO_RESAMPLES  # resamples of all shapes; without any, Student's t decides alone
-    common: tuple[CommonNoise, ...] = ()  # the noise of all shapes; empty below five shapes
+    common: tuple[CommonNoise, ...] = ()  # the noise of all shapes; empty if they are too few
     rounding: Floats | float = 0.0  # how far a coarse timer can move a difference
 
     @property

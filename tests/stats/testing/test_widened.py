@@ -93,11 +93,30 @@ def test_pairs_know_it() -> None:
     assert np.array_equal(known.high, alone.high)
 
 
-def test_four_shapes_know_nothing() -> None:
+@pytest.mark.parametrize(("shapes", "n"), [(2, 20), (3, 14), (4, 10)])
+def test_two_to_four_shapes_know_it_by_forty_runs(shapes: int, n: int) -> None:
+    """So many runs of each side show how often one is slow."""
+    held = np.zeros(2)
+    for seed in range(100):
+        intervals = both(TwoSample.without_floor(*slow_runs(shapes, n, seed)))
+        held += [np.mean((one.low <= 0) & (one.high >= 0)) / 100 for one in intervals]
+    assert held[0] < 0.8
+    assert held[1] > 0.9
+
+
+@pytest.mark.parametrize(("shapes", "n"), [(2, 19), (4, 9), (1, 100)])
+def test_few_runs_and_lone_shapes_know_nothing(shapes: int, n: int) -> None:
     """They do not show how often a run is slow."""
-    alone, known = both(TwoSample.without_floor(*slow_runs(shapes=4)))
+    alone, known = both(TwoSample.without_floor(*slow_runs(shapes, n)))
     assert np.array_equal(known.low, alone.low)
     assert np.array_equal(known.high, alone.high)
+
+
+def test_forty_runs_of_one_side_are_not_enough() -> None:
+    """The other side may hide slow runs, too."""
+    first, second = slow_runs(shapes=4, n=20)
+    assert not common_noise(TwoSample.without_floor(first[:, :9], second), rng=np.random.default_rng(0))
+    assert common_noise(TwoSample.without_floor(first[:, :10], second), rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
