@@ -193,7 +193,7 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     values |= {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
     imported = run_importer(importer, sources, values)
     notes = [*click.get_current_context().meta.get(_FOUND, ()), *imported.notes]
-    if not given.get("runs"):  # else their order says it
+    if not (given.get("runs") or values.get("configs")):  # else their order says it
         notes += about_baseline(*(labels_of(imported.dataset, axis) for axis in ("config", "shape")))
     save_new(imported.dataset, out, overwrite=overwrite, notes=notes)
 

@@ -130,7 +130,8 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     imported = importer.read(sources, values)
     dataset, configs = imported.dataset, labels_of(imported.dataset, "config")
     # Configurations that the user names keep the order that the user gives them.
-    order = configs if any(source.config for source in sources) else baseline_first(configs)
+    named = any(source.config for source in sources) or values.get("configs")
+    order = configs if named else baseline_first(configs)
     if order != list(configs):
         dataset = dataset.sel(config=order)
     notes = (*imported.notes, *_about_lacking(dataset), *_about_scales(dataset), *about_names(order))

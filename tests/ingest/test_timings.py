@@ -24,7 +24,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, find_files, find_matching
-from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.timings.timings import TIMINGS, read_columns
 

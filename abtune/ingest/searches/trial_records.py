@@ -18,7 +18,7 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import is_json_of, json_documents, naming, parse_json, well_formed
-from abtune.ingest.timings.timing_cells import FileCell
+from abtune.ingest.timings.file_cells import FileCell
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named

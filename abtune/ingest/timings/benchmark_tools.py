@@ -19,13 +19,15 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
-from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
+from abtune.ingest.timings.file_cells import FileCell, Reading, named_cells, repeated
+from abtune.ingest.timings.split_names import CONFIGS, read_configs
+from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
 _SHAPE = Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations.")
 _NAMES = """Files name each benchmark. With --run old=FILE the names are shapes,
-    and old is the configuration. With --shape they are configurations.
+    and old is the configuration. With --shape they are configurations. With --configs they have both.
     """
 _CRITERION = re.compile(r'\A\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
@@ -77,7 +79,8 @@ def named_importer(
                     cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[key])
                     seeds[key] += 1
                 readings[source] = Reading(cells=tuple(cells))
-            return import_readings(readings, shape=values["shape"], seed=seed)
+            configs = read_configs(values.get("configs", ""))
+            return import_readings(readings, shape=values["shape"], configs=configs, seed=seed)
 
         return Importer(
             name=name,
@@ -86,7 +89,7 @@ def named_importer(
             recognises=lambda _, text: bool(known(text)),
             read=read,
             run_is=kind[:1].upper() + kind[1:],
-            options=(_SHAPE,),
+            options=(_SHAPE, CONFIGS),
             examples=f"\n  abtune import {name} --run old='old-{files}' --run new='new-{files}' --out t.nc\n",
         )
 

@@ -28,7 +28,8 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import CUT
 from abtune.ingest.texts import naming
-from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
+from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_heading import Table, read_wide_columns
 from abtune.ingest.timings.timing_table import NO_TIMINGS, about_untimed, read_rows
 from abtune.ingest.units import LONGEST_CELL, MISSING, UNITS, spelled, split_unit, unit_named

@@ -7,8 +7,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,9 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
-from abtune.ingest.timings.conditions import conditions_of, machine_named
+from abtune.ingest.timings.conditions import conditions_of
+from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.split_names import split_names
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, shell_path
 
@@ -34,63 +36,20 @@ _IN_A_ROW = (
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileCell:
-    """The timings of one cell in one file."""
-
-    where: str  # its line or field in the file
-    rounds: tuple[tuple[float, ...], ...]  # seconds, by round; none of a run that failed
-    name: str | None = None  # of a shape or a configuration; None where a file tells which
-    shape: str | None = None
-    config: str | None = None
-    seed: int | None = None  # None if the file does not tell
-    labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
-    note: str = ""  # what is missing, for the user
-    exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
-    failures: tuple[str, ...] = ()  # what stands in a table in place of each time that is NaN
-    settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What a file holds."""
-
-    cells: tuple[FileCell, ...]
-    each_a_process: bool | None = False  # whether a process made each timing; None if only the user knows
-    notes: tuple[str, ...] = ()  # what was left out, one line each
-    unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
-    work: str = ""  # what to say of throughputs whose operations are unknown; empty if there are none
-    kind: str = ""  # of throughputs; empty if the file has times
-
-
-def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:
-    """Return the cell of a benchmark by the times of its repetitions, NaN of those that failed."""
-    known = tuple(time for time in times if not math.isnan(time))
-    some_failed = 0 < len(known) < len(times)
-    note = f"some repetitions of {name} failed; its other times are counted" if some_failed else ""
-    return FileCell(where=where, name=name, rounds=(known,) if known else (), note=note)
-
-
-def named_cells(cells: Iterable[FileCell], text: str) -> Iterator[FileCell]:
-    """Yield the cells of a file with this text, under names that a dataset can hold and tell apart."""
-    first: dict[str, str] = {}
-    settings = machine_named(text)
-    for cell in cells:
-        if not isinstance(cell.name, str) or not cell.name or "\0" in cell.name:  # netCDF ends a text there
-            raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
-        if (earlier := first.setdefault(cell.name, cell.where)) != cell.where:
-            again = f"{cell.where}: {cell.name!r} is already in {earlier}"
-            raise DatasetError(f"{again}; give each a name or a file of its own")
-        yield replace(cell, settings={**settings, **cell.settings})
-    if not first:
-        raise DatasetError("has no timings")
-
-
 def import_readings(
-    readings: Mapping[Source, Reading], *, shape: str, each_a_seed: bool = False, seed: str = ""
+    readings: Mapping[Source, Reading],
+    *,
+    shape: str,
+    configs: Sequence[str] = (),
+    each_a_seed: bool = False,
+    seed: str = "",
 ) -> Imported:
-    """Return the dataset of the files' timings; ``shape`` is the label of the only shape, if it is told."""
-    readings = _without_unknown(readings)
+    """Return the dataset of the files' timings.
+
+    ``shape`` is the label of the only shape, if it is told. ``configs`` are words within the names of
+    benchmarks that are configurations.
+    """
+    readings = split_names(_without_unknown(readings), configs)
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
@@ -129,7 +88,7 @@ def import_readings(
     )
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(reading.each_a_process for reading in readings.values()))
     notes += [*about_lacking(names), *conditions.notes, *in_a_row, *filter(None, works)]
-    dataset = _assemble(rounds, list(readings))
+    dataset = _assemble(rounds, list(readings), configs)
     if conditions.machine:
         dataset = dataset.assign_attrs(device=conditions.machine)
     if caveats := [*conditions.caveats, *in_a_row]:
@@ -192,10 +151,14 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
     own = "--shape LABEL --seed-is timing" if reading.each_a_process else "--shape LABEL"
     as_configs = import_command(source.path, options=own)
     as_shapes = import_command(source.path, run=True)
+    as_both = ""
+    if len(names) > 1:
+        both = import_command(source.path, options="--configs OLD,NEW")
+        as_both = f"; if each has a shape and one of two configurations: {both}"
     more = ", ..." if len(names) > 3 else ""
     raise DatasetError(
         f"{source.path}: has the name{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{more}; if "
-        f"configurations are called so: {as_configs}; if shapes are: {as_shapes}"
+        f"configurations are called so: {as_configs}; if shapes are: {as_shapes}{as_both}"
     )
 
 
@@ -247,11 +210,15 @@ def _range(numbers: Collection[int], word: str) -> str:
     return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"
 
 
-def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the cells."""
+def _assemble(
+    rounds: Mapping[Cell, _Rounds], sources: Sequence[Source], configs: Sequence[str]
+) -> xr.Dataset:
+    """Return the dataset of the cells; configurations that the user names keep their order."""
     recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
     axes = axes_of(rounds)
-    axes["config"] = list(dict.fromkeys([s.config for s in sources if s.config] + axes["config"]))
+    axes["config"] = list(
+        dict.fromkeys([*configs, *(s.config for s in sources if s.config), *axes["config"]])
+    )
     return dataset_from_cells(
         {key: _values(cell) for key, cell in rounds.items()},
         axes,

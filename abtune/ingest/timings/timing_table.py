@@ -24,8 +24,8 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
+from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, splitting_words
-from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,

@@ -20,7 +20,9 @@ from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
-from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
+from abtune.ingest.timings.file_cells import FileCell, Reading, named_cells, repeated
+from abtune.ingest.timings.split_names import CONFIGS, read_configs
+from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.units import PER_SECOND, UNITS, all_seconds, to_seconds
 from abtune.text import count, shortened
@@ -46,7 +48,10 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     in_column = any(cell.seed is not None for cell in readings[sources[0]].cells)
     in_its_column = f"number in the column {columns.get('seed', 'seed')}" if in_column else ""
     seed = "timing" if each_a_seed else in_its_column
-    return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
+    configs = read_configs(values.get("configs", ""))
+    return import_readings(
+        readings, shape=values["shape"], configs=configs, each_a_seed=each_a_seed, seed=seed
+    )
 
 
 def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
@@ -209,13 +214,15 @@ TIMINGS = Importer(
     configuration has a column, such as old_ms, and a shape several lines or files. JSON comes from
     pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
     below a title. Files of benchmark runners name each benchmark. With --run old=FILE the
-    names are shapes, and old is the configuration. With --shape they are configurations.
+    names are shapes, and old is the configuration. With --shape they are configurations. With --configs they
+    have both.
     """,
     recognises=_recognises,
     read=_read,
     run_is="A file of timings",
     options=(
         *OPTIONS,
+        CONFIGS,
         Option(
             name="seed-is",
             choices=("file", "timing"),
