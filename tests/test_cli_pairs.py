@@ -262,7 +262,9 @@ def test_datasets_without_enough_pairs_say_so(run: Run) -> None:
     assert "One pair supports no verdict." in report["caveats"]
     assert any(note.endswith("has no interval: no shape has two whole pairs.") for note in report["caveats"])
     for shape in fields["shapes"]:
-        assert "Whole pairs; nothing else." in words(run, "analyze", "few.nc", "--explain", shape)
+        assert "Only more whole pairs can lead to a verdict." in words(
+            run, "analyze", "few.nc", "--explain", shape
+        )
     for command, said in (
         (["power", "few.nc"], "no shape has two whole pairs, so its noise is unknown; use abtune power --cv"),
         (["calibrate", "few.nc"], "no shape has 3 whole pairs, so there is no noise to calibrate with"),

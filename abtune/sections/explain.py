@@ -287,8 +287,8 @@ def _what_would_change(story: Explanation) -> Iterator[str]:
             "power."
         )
     if row.verdict is Verdict.INVALID:
-        takes = "Whole pairs" if story.paired else "Seeds of both configurations that have a timing"
-        yield f"{takes}; nothing else."
+        takes = "whole pairs" if story.paired else "seeds with a timing, of both configurations,"
+        yield f"Only more {takes} can lead to a verdict."
 
 
 def _seeds_left_out(sensitivity: Sensitivity, verdict: Verdict, *, paired: bool) -> Iterator[str]:

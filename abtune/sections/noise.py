@@ -140,10 +140,10 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
 
 
 _WHAT = (
-    "Standard deviations of log latency in percent. noise: between seeds, without the measurement error; "
-    "its interval has the wider limits of two, by chi-square and by Bonett, who allows for skewed noise. "
-    "session: between rounds of one winner. timing: within a round. ICC: correlation of two timings of one "
-    "winner. error: standard error of a seed's value. of noise: the error as a share of the noise."
+    "Standard deviations of log latency. noise: between seeds, without the measurement error; its interval "
+    "has the wider limits of two, by chi-square and by Bonett, who allows for skewed noise. session: between "
+    "rounds of one winner. timing: within a round. ICC: correlation of two timings of one winner. error: "
+    "standard error of a seed's value. of noise: the error as a share of the noise."
 )
 _POOLED = "configuration"
 
@@ -180,12 +180,12 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
     icc = [NOTHING if math.isnan(row.correlation) else f"{row.correlation:.3f}" for row in rows]
     columns = filled(
         (
-            column("noise", [spread_percent(row.search) for row in rows]),
+            column("noise %", [spread_percent(row.search) for row in rows]),
             column(f"{plain_percent(level)} interval", map(_search_interval, rows), gives_way=1),
-            column("session", [spread_percent(row.session) for row in rows], gives_way=2),
-            column("timing", [spread_percent(row.timing) for row in rows], gives_way=3),
+            column("session %", [spread_percent(row.session) for row in rows], gives_way=2),
+            column("timing %", [spread_percent(row.timing) for row in rows], gives_way=3),
             column("ICC", icc, gives_way=4),
-            column("error", [spread_percent(row.measurement) for row in rows], gives_way=5),
+            column("error %", [spread_percent(row.measurement) for row in rows], gives_way=5),
             column("of noise", map(_error_share, rows), gives_way=6),
         )
     )

@@ -32,7 +32,7 @@ def _boosts(analysis: Analysis) -> Grid:
     if (ends := overall.leave_one_out) is not None:
         for end, which in ((ends.low, "lowest"), (ends.high, "highest")):
             drawn = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
-            rows.append((f"without {end.shape}", drawn, f"the {which} mean that leaving out one shape gives"))
+            rows.append((f"without {end.shape}", drawn, f"the {which} mean over all shapes but one"))
     names, intervals, meanings = zip(*rows, strict=True)
     columns = overall_columns(analysis, intervals)
     return table(OVERALL, names, *columns, column("meaning", meanings, kind="text", gives_way=3))

@@ -149,9 +149,10 @@ _TOGETHER = (
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
     "coefficient of variation. spread: standard deviation of the log boosts over shapes. True differences "
-    "and the noise of two runs add up to it. So the noise of a run (root mean square of both) is at "
-    "most spread/sqrt(2). upper limit: one-sided {level}, chi-square, for normal noise. If 1 run in 15 is "
-    "far slower, it is too low in up to half of such tables (simulated, docs/single-runs.md)."
+    "and the noise of two runs add up to it. So the noise of a run (root mean square of both "
+    "configurations) is at most spread/sqrt(2). upper limit: one-sided {level}, chi-square, for normal "
+    "noise. If 1 run in 15 is far slower, it is too low in up to half of such tables (simulated, "
+    "docs/single-runs.md)."
 )
 _TIPPING = (
     "tips at: above this search noise, the boost could be luck. If noise is normal, two runs of one "

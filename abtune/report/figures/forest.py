@@ -140,7 +140,9 @@ def draw_seeds(analysis: Analysis) -> Figure:
     first = ["baseline, us", *latency]
     notes = [f"speed of each seed against the mean of {analysis.baseline} (%)"]
     known = not all(math.isnan(row.boost_low) for row in analysis.comparisons)
-    notes += [f"lines: boosts with {plain_percent(analysis.level)} intervals"] * known
+    notes.append(
+        f"lines: boosts with {plain_percent(analysis.level)} intervals" if known else "hollow: boosts"
+    )
     look: Any = {"notes": notes, "further": every, "first": first}
     figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, **look)
     for row in (row for row in rows if row.shape):

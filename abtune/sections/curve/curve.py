@@ -39,7 +39,7 @@ from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
-from abtune.text import count, microseconds, percent_cell
+from abtune.text import microseconds, percent_cell
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
@@ -124,9 +124,10 @@ def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]
     seeds = [[(point.n_baseline, point.n_candidate) for point in row] for row in points]
     late = [row[0].trials for row, number in zip(points, seeds, strict=True) if number != seeds[-1]]
     if late:
+        first = f"{max(late):,} trials" if max(late) > 1 else "trial"
         yield (
-            f"Up to {count(max(late), 'trial')}, some searches have not found a candidate that runs. Rows "
-            "leave these searches out, so they can look faster than later rows."
+            f"Some searches find no candidate that runs in their first {first}. Rows up to there leave these "
+            "searches out, so they can look faster than later rows."
         )
     if len(used) > 1 and used.any() and not used.all():
         yield (

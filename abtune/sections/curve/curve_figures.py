@@ -54,7 +54,7 @@ def draw_searches(analysis: Analysis) -> Figure:
 
 def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     """Draw the boost by number of trials, with its band: these shapes, then each."""
-    panels = [("these shapes", curve.overall)] if len(curve.shapes) > 1 else []
+    panels = [(f"these {len(curve.shapes)} shapes", curve.overall)] if len(curve.shapes) > 1 else []
     panels += [(shape.shape, shape.points) for shape in curve.shapes]
     figure, axes = new_figure(len(panels), 3.4, 2.6)
     for axis, (name, points) in zip(axes, panels, strict=True):

@@ -104,8 +104,8 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
     )
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds
-        device = "" if math.isnan(gpu) else f" and at least {gpu:.0f} s on the GPU"
-        seconds = f"{plan.cost.core_seconds:.0f} core seconds{device}"
+        device = "" if math.isnan(gpu) else f" and at least {gpu:,.0f} s on the GPU"
+        seconds = f"{plan.cost.core_seconds:,.0f} core seconds{device}"
         yield f"Cost of one seed of one shape: {seconds}, both configurations."
 
 
