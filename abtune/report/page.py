@@ -84,6 +84,7 @@ class Tally:
     """Counts in one line, such as those of the verdicts."""
 
     cells: tuple[Cell, ...]
+    words: tuple[str, ...]  # what each cell counts, as the tables below have it
 
 
 @dataclass(frozen=True, slots=True)

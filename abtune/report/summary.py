@@ -132,7 +132,10 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
     if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
         present = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
-        yield Tally(cells=tuple(Cell(text=f"{counts[one]:,} {one.words}", tone=one.value) for one in present))
+        yield Tally(
+            cells=tuple(Cell(text=f"{counts[one]:,} {one.words}", tone=one.value) for one in present),
+            words=tuple(one.words for one in present),
+        )
     if overall_lines(analysis.overall):
         yield _overall(analysis, view)
         if left_out := analysis.overall.unmatched:

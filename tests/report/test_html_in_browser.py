@@ -138,6 +138,26 @@ def test_shapes_are_filtered_by_verdict_and_by_text(file: Path, analysis: Analys
 
 
 @needs_chromium
+def test_shapes_are_filtered_by_reading(run: Run, tmp_path: Path) -> None:
+    """A count that stands behind its word, such as `not settled: 17`, filters its table, too."""
+    file = tmp_path / "same.html"
+    run("analyze", "h200-tvm14009", "--section", "same-schedule", "--output", str(file))
+
+    async def act(page: Page) -> None:
+        rows = len(await page.run(SHAPES % 0))
+        counts = await page.run("[...document.querySelectorAll('.counts button')].map(one => one.innerText)")
+        assert sum(int(words.rpartition(": ")[2]) for words in counts) == rows == 29
+        for words in counts:
+            await page.run(
+                f"document.querySelector('[data-word=\"{words.rpartition(': ')[0]}\"] button').click()"
+            )
+            assert len(await page.run(SHAPES % 0)) == int(words.rpartition(": ")[2])
+            await page.run("document.querySelector('[aria-pressed=true]').click()")
+
+    seen(file, act)
+
+
+@needs_chromium
 def test_without_a_table_of_shapes_there_is_no_filter(analysis: Analysis, tmp_path: Path) -> None:
     """A summary has nothing to filter; the filter told `0 of 0 shapes`."""
     path = tmp_path / "summary.html"

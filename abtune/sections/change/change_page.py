@@ -60,7 +60,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Heading("compare"),
         Prose(_result(change)),
         Prose(f"{' '.join(lines)} {_compared(change)}", remark=True),
-        Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
+        Tally(cells=tuple(Cell(text=text) for text in change_counts(change)), words=tuple(ChangeVerdict)),
         _table(change),
         *([Prose(_OTHER_DESIGN)] if change.boosts and len(set(change.designs)) > 1 else []),
         Prose(meaning, remark=True),

@@ -122,13 +122,11 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
 
 
 def _shape_by_shape(same: SameSchedule) -> Iterator[Part]:
-    readings = Counter(row.reading for row in same.shapes)
+    counts = Counter(row.reading for row in same.shapes)
+    present = [reading for reading in Reading if counts[reading]]
     yield Tally(
-        cells=tuple(
-            Cell(text=f"{reading}: {readings[reading]}", tone=_TONES.get(reading, ""))
-            for reading in Reading
-            if readings[reading]
-        )
+        cells=tuple(Cell(text=f"{one}: {counts[one]}", tone=_TONES.get(one, "")) for one in present),
+        words=tuple(present),
     )
     yield _shapes(same)
     yield Prose(_explain(same), remark=True)
