@@ -249,7 +249,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.testing.attainable import smallest_p
     from abtune.stats.testing.difference_tests import Correction, default_correction
-    from abtune.stats.testing.looks import ALPHA, PROMISING, Look
+    from abtune.stats.testing.looks import ALPHA, Look
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
@@ -262,14 +262,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     unit, per_side = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
-        shares = ", ".join(f"{100 * look.alpha:g}% after {look.seeds}" for look in looks)
-        first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
-        lines += [
-            f"The looks at the data share the {100 * ALPHA:g}% of allowed false alarms: "
-            f"{shares} {unit}s{per_side}.",
-            f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
-            f"{len(plan.runs)} runs.",
-        ]
+        lines += _about_looks(plan, looks, unit, per_side)
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g}% confidence"
     which = f"The correction over {family} shapes" if family > 1 else "A difference"
     is_max_t = correction(seeds).joint is not None and not paired
@@ -290,6 +283,22 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     if needed < alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")
     return [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
+
+
+def _about_looks(plan: Plan, looks: Sequence[Look], unit: str, per_side: str) -> Iterator[str]:
+    """Yield what each look may spend, and how many runs that makes."""
+    from abtune.stats.testing.looks import ALPHA, PROMISING
+
+    shares = ", ".join(f"{100 * look.alpha:g}% after {look.seeds}" for look in looks)
+    first = len(replace(plan, seeds=plan.seeds[: looks[0].seeds]).runs)
+    yield (
+        f"The looks at the data share the {100 * ALPHA:g}% of allowed false alarms: {shares} "
+        f"{unit}s{per_side}."
+    )
+    yield (
+        f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
+        f"{len(plan.runs)} runs."
+    )
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:

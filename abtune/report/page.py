@@ -129,6 +129,12 @@ class Dots:
     low: str
     high: str
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest value on the scale, those of marks included."""
+        values = [value for strip in self.strips for value in (*strip.values, strip.marked)]
+        return min(values), max(values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:

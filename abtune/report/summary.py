@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -95,15 +95,6 @@ def chosen_rows(
     return tuple(kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notes:
-    """The caveats of an analysis, each once."""
-
-    general: tuple[str, ...]  # caveats of the design or of every shape; rows carry no mark for these
-    numbered: tuple[str, ...]  # footnotes 1, 2, ... in order of first appearance
-    marks: tuple[tuple[int, ...], ...]  # for each comparison the numbers of its footnotes
-
-
 def analysis_report(analysis: Analysis, *sections: Section, view: View = View()) -> Report:
     """Return the main report with further sections below it."""
     return Report(sections=(analysis_section(analysis, view), *sections))
@@ -121,16 +112,37 @@ def analysis_section(analysis: Analysis, view: View = View()) -> Section:
 
 
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
-    shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
-    notes = collect_notes(analysis, shown)
-    yield Heading(title(analysis))
-    yield Prose(analysis.sentence)
     source = f"{view.source}: " if view.source else ""
     origin = summary(analysis.dataset)
+    yield Heading(title(analysis))
+    yield Prose(analysis.sentence)
     yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
-    counts = Counter(row.verdict for row in analysis.comparisons)
+    yield from _all_shapes(analysis, view)
+    shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
+    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
+    if not view.brief:
+        notes, marks = collect_notes(analysis, shown)
+        yield from _shapes(analysis, marks, view.rows)
+        yield replace(notes, items=(*notes.items, *[view.hint] * (single and bool(view.hint))))
+    # With one run per cell, all reasons are the same, and the methods judge nothing.
+    if view.why or not (view.brief or single):
+        reasons = (_reasons(analysis, shown),)
+        yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
+    if not view.brief:
+        how = analysis.settings
+        correction = f"Adjusted p: {how.procedure.words}. " if len(analysis.comparisons) > 1 else ""
+        methods = (
+            f" Interval: {how.interval.words}. Test: {how.difference_test.words}. "
+            f"{correction}Resampling seed: {how.rng_seed}."
+        )
+        yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
+
+
+def _all_shapes(analysis: Analysis, view: View) -> Iterator[Part]:
+    """Yield the number of each verdict, the boosts over shapes, at-least counts, and the slowest shape."""
+    several, counts = len(analysis.comparisons) > 1, Counter(row.verdict for row in analysis.comparisons)
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
-    if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
+    if not several or set(counts) != {Verdict.INVALID}:
         present = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
         yield Tally(
             cells=tuple(Cell(text=f"{counts[one]:,} {one.words}", tone=one.value) for one in present),
@@ -141,7 +153,6 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         if left_out := analysis.overall.unmatched:
             many = f"{count(len(left_out), 'shape')}, such as {left_out[0]}"
             yield Prose(f"Boosts over shapes leave out {many if len(left_out) > 12 else listed(left_out)}.")
-    several = len(analysis.comparisons) > 1
     if several and any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
     if several and (worst := analysis.worst):
@@ -149,27 +160,13 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."
         yield Prose(slowest if worst.boost_low < 0 else least)
-    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
-    if not view.brief:
-        yield from _shapes(analysis, notes, view.rows)
-        yield Bullets((*notes.general, *[view.hint] * (single and bool(view.hint))), footnotes=notes.numbered)
-    # With one run per cell, all reasons are the same, and the methods judge nothing.
-    if view.why or not (view.brief or single):
-        reasons = (_reasons(analysis, shown),)
-        yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
-    if not view.brief:
-        how = analysis.settings
-        correction = f"Adjusted p: {how.procedure.words}. " if several else ""
-        methods = (
-            f" Interval: {how.interval.words}. Test: {how.difference_test.words}. "
-            f"{correction}Resampling seed: {how.rng_seed}."
-        )
-        yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
 
 
-def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
+def _shapes(
+    analysis: Analysis, marks: Sequence[tuple[int, ...]], shown: tuple[int, ...] | None
+) -> Iterator[Part]:
     """Yield a table for each kind of workload, or one table in the order that was asked for."""
-    columns, details = shape_columns(analysis, notes.marks), stories(analysis)
+    columns, details = shape_columns(analysis, marks), stories(analysis)
     if shown is None:
         by_kind = group_by_workload(analysis.comparisons)
         groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
@@ -207,8 +204,11 @@ def _claims(analysis: Analysis) -> Grid:
     return table(f"at least, {plain_percent(analysis.level)} each", labels, *columns)
 
 
-def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
-    """Return the caveats with their numbers; one that every shape shares becomes a general one."""
+def collect_notes(analysis: Analysis, shown: Sequence[int]) -> tuple[Bullets, list[tuple[int, ...]]]:
+    """Return the caveats, each once, and for each comparison the numbers of its footnotes.
+
+    A caveat that every shape shares becomes a general one, which has no number.
+    """
     # The reason of an invalid comparison is a footnote too: without it the row would say nothing.
     rows = [
         dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)
@@ -220,8 +220,8 @@ def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
         general.update(dict.fromkeys(note for note in uses if uses[note] == len(rows)))
     numbered = tuple(dict.fromkeys(note for i in shown for note in rows[i] if note not in general))
     numbers = {note: number for number, note in enumerate(numbered, start=1)}
-    marks = tuple(tuple(sorted(numbers[note] for note in row if note in numbers)) for row in rows)
-    return Notes(general=tuple(general), numbered=numbered, marks=marks)
+    marks = [tuple(sorted(numbers[note] for note in row if note in numbers)) for row in rows]
+    return Bullets(tuple(general), footnotes=numbered), marks
 
 
 def title(analysis: Analysis) -> str:

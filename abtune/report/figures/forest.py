@@ -141,7 +141,9 @@ def draw_seeds(analysis: Analysis) -> Figure:
     notes = [f"speed of each seed against the mean of {analysis.baseline} (%)"]
     known = not all(math.isnan(row.boost_low) for row in analysis.comparisons)
     notes.append(
-        f"lines: boosts with {plain_percent(analysis.level)} intervals" if known else "hollow: boosts"
+        f"lines: boosts with {plain_percent(analysis.level)} intervals"
+        if known
+        else "hollow diamonds: boosts"
     )
     look: Any = {"notes": notes, "further": every, "first": first}
     figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, **look)

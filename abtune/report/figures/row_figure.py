@@ -172,22 +172,14 @@ def row_figure(
     The notes say what is drawn, the first of them at the axis, the others below the figure. The axis also
     spans the boosts in ``further``. ``first`` is a column before the boosts: a heading, then a cell a row.
     """
-    headings = ("boost %", f"{plain_percent(analysis.level)} interval", _VERDICT)
-    cells = [headings, *(row.cells or ("",) * len(headings) for row in rows)]
-    if first:
-        cells = [(text, *line) for text, line in zip(first, cells, strict=True)]
-    told = [column for column in zip(*cells, strict=True) if {*column[1:]} - {"", NOTHING}]
-    cells = list(zip(*told, strict=True))
+    columns = _told(rows, analysis.level, first)
     left = max(text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
-    widths = [
-        max(text_width(text, bold=not number) for number, text in enumerate(column))
-        for column in zip(*cells, strict=True)
-    ]
+    widths = [max(text_width(text, bold=not number) for number, text in enumerate(one)) for one in columns]
     width = _PLOT + (left + sum(widths) + _GAP * (len(widths) + 1)) / 72
     figure, (axis,) = new_figure(1, width, 1.0 + row_height * (rows[-1].y + rows[-1].height))
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
-    _write_cells(axis, rows, cells, widths)
+    _write_cells(axis, rows, columns, widths)
     what, *drawn = notes
     known = [row.drawn for row in rows if row.drawn]
     drawn += ["thin lines: intervals of all shapes at once"] * any(row.wide for row in known)
@@ -199,6 +191,14 @@ def row_figure(
     figure.supxlabel(_lines(["; ".join(drawn), origin], int(72 * width / _LETTER)), **look)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
+
+
+def _told(rows: Sequence[Row], level: float, first: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the columns right of the drawing that say something, each below its heading."""
+    headings = ("boost %", f"{plain_percent(level)} interval", _VERDICT)
+    columns = list(zip(headings, *(row.cells or ("",) * len(headings) for row in rows), strict=True))
+    columns = [tuple(first), *columns] if first else columns
+    return [column for column in columns if {*column[1:]} - {"", NOTHING}]
 
 
 def _lines(texts: Sequence[str], most: int) -> str:
@@ -272,19 +272,19 @@ def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:
 
 
 def _write_cells(
-    axis: Axes, rows: Sequence[Row], cells: Sequence[tuple[str, ...]], widths: Sequence[float]
+    axis: Axes, rows: Sequence[Row], columns: Sequence[tuple[str, ...]], widths: Sequence[float]
 ) -> None:
     """Write the numbers right of the drawing, verdicts flush left, the others flush right."""
     heights = [-1.0, *(row.y for row in rows)]
     verdicts = [None, *(row.verdict for row in rows)]
     inner = axis.get_yaxis_transform()
-    for column, width in enumerate(widths):
-        words = cells[0][column] == _VERDICT
-        offset = _GAP * (column + 1) + sum(widths[:column]) + (0 if words else width)
-        for y, line, verdict in zip(heights, cells, verdicts, strict=True):
-            if line[column]:
+    for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        words = column[0] == _VERDICT
+        offset = _GAP * (number + 1) + sum(widths[:number]) + (0 if words else width)
+        for y, text, verdict in zip(heights, column, verdicts, strict=True):
+            if text:
                 axis.annotate(
-                    line[column],
+                    text,
                     (1, y),
                     xycoords=inner,
                     xytext=(offset, 0),

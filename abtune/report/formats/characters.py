@@ -62,8 +62,7 @@ _DOTS = "Drawing: o is a seed, 2 two, # many, ^ the geometric mean."
 
 def draw_dots(dots: Dots, width: int) -> list[str]:
     """Return a dot plot and its legend. Names wider than half of the plot stand above their dots."""
-    values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
-    low, high = min(values), max(values)
+    low, high = dots.ends
     names = [printable(strip.name) for strip in dots.strips]
     margin = max(map(cell_len, names)) + 2
     above = margin > width // 2

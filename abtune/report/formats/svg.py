@@ -99,8 +99,7 @@ def position(value: float, scale: Scale) -> float:
 
 def draw_samples(dots: Dots) -> Drawing:
     """Return samples on one scale with a pointer at each mark; wide names stand above their dots."""
-    values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
-    low, high = min(values), max(values)
+    low, high = dots.ends
     beside = _NAME * max(cell_len(strip.name) for strip in dots.strips) + 20
     above = beside > _DOTS_WIDTH // 2
     start, stop = _EDGE if above else beside, _DOTS_WIDTH - _EDGE

@@ -27,6 +27,7 @@ from abtune.samples import Samples, extract, extract_both, two_sample, what_vari
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
 from abtune.sections.change.change_statistics import (
     confirmed_holm,
+    half_of_mean,
     log_changes,
     mean_change,
     resampled,
@@ -38,7 +39,6 @@ from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import both_variances, half_width, variance_of_both
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -119,20 +119,15 @@ def compare_datasets(
         for side, names in zip(kept, configs, strict=True)
     ]
     usable = _usable(sides)
-    weight = usable / np.count_nonzero(usable)
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     boosts = [] if same_winners else pairs  # of the same winners, each is compared with itself
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
-    tests = log_changes(boosts, samples)
-    # The variance of the mean change is the sum of two: of both boosts, or of both samples.
-    of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in boosts]
-    variances = of_boosts or both_variances(samples, weight)
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    half = half_width(variances, level) + float(weight @ rounding)
     is_skewed = skewness_gap(samples) != 0
     pool = resampled(boosts, samples, settings) if is_skewed else NO_RESAMPLES
-    tests = [replace(one, rounding=rounding, pool=pool) for one in tests]
+    tests = [replace(one, rounding=rounding, pool=pool) for one in log_changes(boosts, samples)]
+    half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
     changes = [samples.first, samples.second] if same_winners else None
     return Change(
         quantity="boost" if pairs else "latency",

@@ -16,7 +16,13 @@ from abtune.stats.moderated import fit_prior
 from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import floored_moments, mean_of_known
+from abtune.stats.variance import (
+    both_variances,
+    floored_moments,
+    half_width,
+    mean_of_known,
+    variance_of_both,
+)
 
 # Fewer seeds often all end at one of two speeds. Then the variances of all shapes mislead, too.
 _FEWEST_MODERATED = 4
@@ -108,6 +114,16 @@ def _tests(make: Callable[[TwoSample], OneSided], parts: Sequence[TwoSample]) ->
     )
     # The larger share is the careful one: where nothing varies, it bounds p from below.
     return OneSided(estimate=estimate, one_split=np.maximum(before.one_split, others[0].one_split))
+
+
+def half_of_mean(
+    boosts: Sequence[TwoSample], samples: TwoSample, usable: Booleans, *, rounding: Floats, level: float
+) -> float:
+    """Return half the width of the interval of the mean change over the usable shapes."""
+    weight = usable / np.count_nonzero(usable)
+    # The variance of the mean change is the sum of two: of both boosts, or of both samples.
+    of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in boosts]
+    return half_width(of_boosts or both_variances(samples, weight), level) + float(weight @ rounding)
 
 
 def mean_change(log: Floats, half: float, usable: Booleans) -> MeanChange:

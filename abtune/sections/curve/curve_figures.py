@@ -116,23 +116,22 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_locator(NullLocator())
+    # `abtune plot` prints the label of a figure: how many of the shapes it has.
+    figure.set_label(drawn_of(number, len(analysis.comparisons)))
+    _explain(figure, axes, names)
+    return figure
+
+
+def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
+    """Write what lines and axes are around the panels."""
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
-    look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
-    legend = "bold: median over the searches; band: their middle half"
-    some = drawn_of(number, len(analysis.comparisons))
-    # `abtune plot` prints the label of a figure: how many of the shapes it has.
-    figure.set_label(some)
-    figure.legend(
-        loc="outside upper center",
-        ncols=min(2, len(axes)),
-        title="\n".join(filter(None, [legend, some])),
-        **look,
-    )
+    lines = ["bold: median over the searches; band: their middle half", str(figure.get_label())]
+    title, look = "\n".join(filter(None, lines)), {"fontsize": SIZE, "title_fontsize": SIZE}
+    figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, frameon=False, **look)
     figure.supxlabel("trials", fontsize=SIZE)
     reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), TITLE)
     figure.supylabel(plain("\n".join(["speed of the best so far", *reference])), fontsize=SIZE)
-    return figure
 
 
 def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats, Floats]]:
