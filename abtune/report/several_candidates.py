@@ -8,7 +8,7 @@ from dataclasses import replace
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
 from abtune.report.columns import drawn_boosts, overall_decimals, overall_interval
-from abtune.report.page import Grid, Heading, Part, Prose, Section, column, fields_of, table
+from abtune.report.page import Grid, Heading, Part, Prose, Section, column, fields_of, filled, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
 from abtune.text import NOTHING, count, percent, plain_percent
@@ -48,13 +48,17 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
         "candidate",
         [analysis.candidate for analysis in analyses],
         *drawn_boosts(drawn, scale, level=first.level, decimals=decimals),
-        column("faster (at least)", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
-        column(
-            f"lose at most {tolerance} (at least)",
-            [_at_least(analysis, NOT_SLOWER, first.settings.tolerance) for analysis in analyses],
-            gives_way=5,
+        *filled(
+            (
+                column("faster (at least)", [_at_least(one, FASTER) for one in analyses], gives_way=3),
+                column(
+                    f"lose at most {tolerance} (at least)",
+                    [_at_least(one, NOT_SLOWER, one.settings.tolerance) for one in analyses],
+                    gives_way=5,
+                ),
+                column("slower (at least)", [_at_least(one, SLOWER) for one in analyses], gives_way=4),
+            )
         ),
-        column("slower (at least)", [_at_least(analysis, SLOWER) for analysis in analyses], gives_way=4),
     )
 
 

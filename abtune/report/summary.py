@@ -201,7 +201,7 @@ def _claims(analysis: Analysis) -> Grid:
         for claim in analysis.claims
         if claim.workload is None
     ]
-    return table(f"at least, {plain_percent(analysis.level)} each", labels, *columns)
+    return table(f"at least ({plain_percent(analysis.level)} confidence each)", labels, *columns)
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> tuple[Bullets, list[tuple[int, ...]]]:
@@ -282,8 +282,10 @@ def _overall(analysis: Analysis, view: View) -> Grid:
     )
 
 
-def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
+def _reasons(analysis: Analysis, shown: Sequence[int]) -> Part:
     rows = [analysis.comparisons[index] for index in shown]
+    if len(rows) > 1 == len({row.reason for row in rows}) and rows[0].verdict is Verdict.INVALID:
+        return Prose(f"These {len(rows)} shapes are invalid: {rows[0].reason}")
     verdicts = [Cell(text=row.verdict.words, tone=row.verdict.value) for row in rows]
     return table(
         SHAPE,

@@ -119,8 +119,7 @@ def _about_series(logs: Floats, gaps: int, freedom: int) -> Iterator[str]:
     if n < _ENOUGH:
         return
     if (over_median[1:] < over_median[0]).all():
-        slow = percent(math.expm1(over_median[0]))
-        yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
+        yield "The first timing is the slowest, perhaps because nothing was warmed up. It counts."
     if (worth := independent_worth(logs)) < WORTH_TOO_LITTLE:
         yield (
             f"{n} timings are worth {worth:.0f} independent ones. With so much dependence, 95% intervals "

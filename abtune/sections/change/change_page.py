@@ -57,7 +57,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         f"{overall if len(change.shapes) > 1 else ''}"
     )
     return (
-        Heading("compare"),
+        Heading(f"changes from {' to '.join(change.datasets)}"),
         Prose(_result(change)),
         Prose(f"{' '.join(lines)} {_compared(change)}", remark=True),
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change)), words=tuple(ChangeVerdict)),

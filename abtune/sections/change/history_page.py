@@ -26,7 +26,7 @@ def history_section(history: History) -> Section:
 def _page(history: History) -> Iterator[Part]:
     sources = zip(history.datasets, history.sources, strict=True)
     lines = [f"{name} ({source})." for name, source in sources if source]
-    yield Heading("history")
+    yield Heading(f"history of {history.candidate} against {history.baseline}")
     yield Prose(_sentence(history))
     if lines:
         yield Prose(" ".join(lines), remark=True)

@@ -142,7 +142,7 @@ def _directions(same: SameSchedule) -> Grid:
     return table(
         "schedules of",
         [side.origin for side in sides],
-        column("effect %", [percent_cell(side.effect, 1) for side in sides]),
+        column("boost %", [percent_cell(side.effect, 1) for side in sides]),
         column(f"{plain_percent(same.level)} interval", map(_interval, sides)),
         Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
         column("shapes above 0", positive, gives_way=1),
