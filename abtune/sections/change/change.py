@@ -7,9 +7,8 @@ time the same winners, each winner is compared with itself, and the noise of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from os.path import commonprefix
 
 import numpy as np
 import xarray as xr
@@ -18,13 +17,12 @@ from abtune.compare.caveats import of_neighbours
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.overall import half_over_seeds
 from abtune.compare.settings import Settings, configurations
-from abtune.dataset import provenance
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import configurations_of, of_throughputs
+from abtune.dataset.provenance import of_throughputs
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
-from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
+from abtune.sections.change.change_results import Change, ChangeVerdict, ShapeChange
 from abtune.sections.change.change_statistics import (
     confirmed_holm,
     half_of_mean,
@@ -33,17 +31,15 @@ from abtune.sections.change.change_statistics import (
     resampled,
     with_each_sign,
 )
+from abtune.sections.change.differing_conditions import mismatches
 from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.text import count, listed, shortened
+from abtune.text import count
 
-# Settings that are compared under another name, or whose values mean nothing across sweeps.
-_ELSEWHERE = {"target", "trials", "rng_seed"}
-_RECORDED = ("target", "cuda_version", "driver_version", "latency_source")
 Names = tuple[str, ...]
 
 
@@ -145,7 +141,7 @@ def compare_datasets(
         ),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
-        mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
+        mismatches=tuple(mismatches(a, b, configs)),
         caveats=(
             *_about_others(left_out),
             *_about_neighbours(sides, changes),
@@ -219,34 +215,6 @@ def _shape_changes(
             p_unchanged=float(p_unchanged[index]),
             verdict=verdict,
         )
-
-
-def _conditions(dataset: xr.Dataset, configs: Names) -> dict[str, str]:
-    attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
-    known: dict[str, object] = {
-        "device": provenance.hardware(dataset),
-        "TVM": provenance.tuner(dataset).removeprefix("TVM "),
-        "design": design_of(attrs),
-        "trials": provenance.trials(dataset) or "",
-        **{name: attrs.get(name, "") for name in _RECORDED},
-        **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
-        "configurations": listed(sorted(labels_of(dataset, "config"))),
-    }
-    for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):
-        known |= {
-            f"{role} {key}": repr(value) for key, value in meanings.get(name, {}).items() if key != "name"
-        }
-    return {what.replace("_", " "): str(value) for what, value in known.items()}
-
-
-def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch]:
-    """Yield the conditions that differ. Long ones begin shortly before the difference."""
-    for what in dict.fromkeys([*a, *b]):
-        one, two = a.get(what, ""), b.get(what, "")
-        same = len(commonprefix([one, two]))  # noqa: RUF071 - of texts, not of paths
-        start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
-        if one != two:
-            yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
 
 
 def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floats] | None) -> Iterator[str]:
