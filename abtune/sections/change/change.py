@@ -37,7 +37,7 @@ from abtune.stats.estimates import from_log, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
-from abtune.stats.two_sample import Booleans, Floats, TwoSample
+from abtune.stats.two_sample import Booleans, TwoSample
 from abtune.text import count
 
 Names = tuple[str, ...]
@@ -107,9 +107,6 @@ def compare_datasets(
     shared, timed_again = common_runs(parts, configs)
     same_winners = timed_again is not None
     kept = timed_again or parts
-    left_out = [
-        timed(one, names) - timed(two, names) for one, two, names in zip(parts, kept, configs, strict=True)
-    ]
     sides = [
         extract_both(side, *names) if len(names) == 2 else [extract(side, *names)]
         for side, names in zip(kept, configs, strict=True)
@@ -124,7 +121,6 @@ def compare_datasets(
     pool = resampled(boosts, samples, settings) if is_skewed else NO_RESAMPLES
     tests = [replace(one, rounding=rounding, pool=pool) for one in log_changes(boosts, samples)]
     half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
-    changes = [samples.first, samples.second] if same_winners else None
     return Change(
         quantity="boost" if pairs else "latency",
         configs_a=configs[0],
@@ -143,8 +139,8 @@ def compare_datasets(
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(mismatches(a, b, configs)),
         caveats=(
-            *_about_others(left_out),
-            *_about_neighbours(sides, changes),
+            *_about_others(parts, kept, configs),
+            *_about_neighbours(sides, samples if same_winners else None),
             *_caveats(shared, sides, usable, samples if is_skewed else None, same_winners=same_winners),
         ),
     )
@@ -217,21 +213,23 @@ def _shape_changes(
         )
 
 
-def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: Sequence[Floats] | None) -> Iterator[str]:
+def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: TwoSample | None) -> Iterator[str]:
     """Yield where neighbouring seeds are alike: in the changes of the same winners, or in each dataset."""
     # Of pairs and of the same winners, what both runs share cancels.
     if changes is not None:
-        yield from of_neighbours(changes, 0)
+        yield from of_neighbours([changes.first, changes.second], 0)
         return
     for name, pair in zip("AB", sides, strict=True):
         vary = what_varies(*pair) if len(pair) == 2 else pair
         yield from of_neighbours([side.value for side in vary], 0, f" in {name}")
 
 
-def _about_others(left_out: Sequence[int]) -> Iterator[str]:
+def _about_others(
+    parts: Sequence[xr.Dataset], kept: Sequence[xr.Dataset], configs: Sequence[Names]
+) -> Iterator[str]:
     """Yield how many timed winners of a dataset the other does not time."""
-    for name, other, runs in zip("AB", "BA", left_out, strict=True):
-        if runs:
+    for name, other, every, some, names in zip("AB", "BA", parts, kept, configs, strict=True):
+        if runs := timed(every, names) - timed(some, names):
             yield f"{name} has {count(runs, 'winner')} that {other} does not time. These are left out."
 
 

@@ -138,13 +138,8 @@ def history(
         raise InputError("a history takes two datasets or more")
     for dataset in given.values():
         validate(dataset)
-    known = {name: date for name, dataset in given.items() if (date := _date(dataset))}
-    undated = [name for name in given if name not in known]
-    series = given if undated else {name: given[name] for name in sorted(known, key=lambda name: known[name])}
-    designs = {str(design_of(dataset.attrs)): name for name, dataset in series.items()}
-    if len(designs) > 1:
-        kinds = listed(f"{name} is {design}" for design, name in designs.items())
-        raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
+    series, undated = _by_date(given)
+    _require_one_design(series)
     shapes, both = _common(series, "shape", 1), _common(series, "config", 2)
     chosen = configurations(next(iter(series.values())).sel(config=both), baseline, candidate)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
@@ -165,6 +160,22 @@ def history(
         first_to_last=_change(parts, first, last, how=how),
         caveats=tuple(_caveats(series, undated, shapes, steps)),
     )
+
+
+def _by_date(given: dict[str, xr.Dataset]) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Return the datasets in the order of their dates, if all have one, and the names of those without."""
+    known = {name: date for name, dataset in given.items() if (date := _date(dataset))}
+    undated = [name for name in given if name not in known]
+    if undated:
+        return given, undated
+    return {name: given[name] for name in sorted(known, key=known.__getitem__)}, []
+
+
+def _require_one_design(series: Mapping[str, xr.Dataset]) -> None:
+    designs = {str(design_of(dataset.attrs)): name for name, dataset in series.items()}
+    if len(designs) > 1:
+        kinds = listed(f"{name} is {design}" for design, name in designs.items())
+        raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:
