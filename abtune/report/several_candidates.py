@@ -8,7 +8,7 @@ from dataclasses import replace
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
 from abtune.report.columns import drawn_boosts, overall_decimals, overall_interval
-from abtune.report.page import Grid, Heading, Part, Prose, Section, column, fields_of, filled, table
+from abtune.report.page import Column, Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
 from abtune.text import NOTHING, count, percent, plain_percent
@@ -43,26 +43,30 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
     first = analyses[0]
     drawn = [overall_interval(analysis.overall.these_shapes) for analysis in analyses]
     scale = choose_scale(drawn, margin=first.settings.margin)
-    decimals, tolerance = max(map(overall_decimals, analyses)), plain_percent(first.settings.tolerance)
+    decimals = max(map(overall_decimals, analyses))
+    # As in the report of one candidate, counts that are all zero are left out.
+    shown = any(claim.at_least for analysis in analyses for claim in analysis.claims)
     return table(
         "candidate",
         [analysis.candidate for analysis in analyses],
         *drawn_boosts(drawn, scale, level=first.level, decimals=decimals),
-        *filled(
-            (
-                column("faster (at least)", [_at_least(one, FASTER) for one in analyses], gives_way=3),
-                column(
-                    f"lose at most {tolerance} (at least)",
-                    [_at_least(one, NOT_SLOWER, one.settings.tolerance) for one in analyses],
-                    gives_way=5,
-                ),
-                column("slower (at least)", [_at_least(one, SLOWER) for one in analyses], gives_way=4),
-            )
-        ),
+        *(_claims(analyses) if shown else ()),
     )
 
 
-def _at_least(analysis: Analysis, name: str, beyond: float = 0.0) -> str:
+def _claims(analyses: Sequence[Analysis]) -> Iterator[Column]:
+    """Yield for how many shapes each claim holds at least."""
+    tolerance = analyses[0].settings.tolerance
+    for heading, claim, beyond, gives_way in (
+        ("faster", FASTER, 0.0, 3),
+        (f"lose at most {plain_percent(tolerance)}", NOT_SLOWER, tolerance, 5),
+        ("slower", SLOWER, 0.0, 4),
+    ):
+        cells = [_at_least(analysis, claim, beyond) for analysis in analyses]
+        yield column(f"{heading} (at least)", cells, gives_way=gives_way)
+
+
+def _at_least(analysis: Analysis, name: str, beyond: float) -> str:
     """Return of how many shapes something is shown, such as 12 of 29."""
     claims = {(claim.claim, claim.beyond): claim for claim in analysis.claims if claim.workload is None}
     claim = claims.get((name, beyond))

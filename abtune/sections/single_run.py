@@ -141,10 +141,10 @@ _NO_VERDICT = (
     "run of each does not show how large that luck is."
 )
 _TOGETHER = (
-    "Are shapes like these faster? Two answers to this one question, not two confirmations. mean: geometric "
-    "mean boost with Student's t on logs. faster: share of shapes with the sign test and the exact "
-    "(Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected for "
-    "the number of rows."
+    "Are shapes like these faster? The two rows are two answers to this one question, not two confirmations. "
+    "mean: geometric mean boost with Student's t on logs. faster: share of shapes with the sign test and the "
+    "exact (Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected "
+    "for the number of rows."
 )
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
