@@ -9,13 +9,13 @@ from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import OVERALL, overall_columns, overall_interval
 from abtune.report.page import Bullets, Grid, Heading, Section, column, table
 from abtune.report.scale import NAN, Interval
-from abtune.text import count, microseconds, p_value, percent_cell, some_of
+from abtune.text import count, microseconds, p_value, percent_cell, plain_percent, some_of
 
 
 def overall_section(analysis: Analysis) -> Section:
     """Return the page alone: its numbers are those of the report."""
     overall = analysis.overall
-    items = [_chance(overall.improvement), *_spread(overall, analysis.settings.alpha)]
+    items = [_chance(overall.improvement, analysis.level), *_spread(overall, analysis.settings.alpha)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     page = (Heading("all shapes together"), _boosts(analysis), Bullets(tuple(items)))
@@ -38,10 +38,11 @@ def _boosts(analysis: Analysis) -> Grid:
     return table(OVERALL, names, *columns, column("meaning", meanings, kind="text", gives_way=3))
 
 
-def _chance(wins: Improvement) -> str:
+def _chance(wins: Improvement, level: float) -> str:
     if math.isnan(wins.probability):
         return "No shape has timings of both configurations."
-    bounds = "" if math.isnan(wins.low) else f" ({100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
+    interval = f" ({plain_percent(level)} interval {100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
+    bounds = "" if math.isnan(wins.low) else interval
     return f"{wins.meaning.capitalize()}: {100 * wins.probability:.0f}%{bounds}; 50% is a fair coin."
 
 

@@ -324,7 +324,7 @@ def _caveats(
     few = sum(0 < row.of_baseline.fitting < FEWEST_PAIRS for row in shapes)
     if few:
         yield (
-            f"In {few} of {count(len(shapes), 'shape')} fewer than {FEWEST_PAIRS} schedules of "
+            f"In {few} of {count(len(shapes), 'shape')} only 1 to {FEWEST_PAIRS - 1} schedules of "
             f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, and at-least "
             "counts leave them out."
         )
