@@ -699,6 +699,15 @@ def test_explain_takes_kinds(run: Run) -> None:
     assert run("analyze", "h200-pilot", "--explain", "conv2d*").out.startswith("N=1_H=14_W=14_C=1024")
 
 
+def test_explain_takes_a_list(run: Run) -> None:
+    """Names with commas between them are shapes, as in `--shapes`."""
+    text = run("analyze", "h200-pilot", "--explain", "M=896*,M=512*").out
+    assert [line for line in text.splitlines() if line.startswith("M=")] == [
+        "M=512_N=3072_K=768 (gemm_nn): inconclusive",
+        "M=896_N=896_K=896 (gemm_nn): not slower",
+    ]
+
+
 def test_a_table_of_single_runs_says_what_to_do(run: Run) -> None:
     """Whoever gets no verdict reads how many runs give one."""
     text = " ".join(run("analyze", PUBLISHED).out.split())

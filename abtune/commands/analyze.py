@@ -119,6 +119,9 @@ def analyze(dataset: str | None, *, destination: Destination, **options: Any) ->
     wanted = Wanted.asked(options["section"], explain=options["explain"], weights=weights)
     destination.check(filter(None, [source, weights]))
     opened = abtune.open_dataset(source)
+    if options["explain"] is not None:
+        named = chosen_shapes([options["explain"]], opened)
+        wanted = dataclasses.replace(wanted, values={**wanted.values, "explain": named})
     only_timings = not wanted.main and wanted.names == {"timings"}
     comparing = ("baseline", "candidate", "fail_on")
     if opened.sizes["config"] == 1 and only_timings and not any(options[name] for name in comparing):

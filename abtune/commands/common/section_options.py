@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -30,7 +30,7 @@ MAIN = {
 class Wanted:
     """The sections that a command line asks for."""
 
-    values: Mapping[str, str | None]  # of the options that ask for sections, by name
+    values: Mapping[str, Any]  # of the options that ask for sections, by name
     kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
     main: str  # what of the main report stands before them: report, summary, or empty for nothing
 
@@ -113,7 +113,7 @@ section_options = together(
     ),
     click.option(
         "--explain",
-        metavar="SHAPE",
+        metavar="LABEL,...",
         help="In place of the report, the whole story of some shapes: samples, methods, gates.",
     ),
     click.option(
