@@ -105,11 +105,6 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     return tuple(_explain(analysis, shape, by_method) for shape in select_labels(named, labels, kinds))
 
 
-def explain(analysis: Analysis, shape: str) -> Explanation:
-    """Return the whole story of the shape with this label."""
-    return _explain(analysis, shape, _by_method(analysis))
-
-
 def _by_method(analysis: Analysis) -> dict[str, Analysis]:
     """Return the analysis by each interval; an interval depends on all shapes."""
     settings = analysis.settings

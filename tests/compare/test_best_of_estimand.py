@@ -17,7 +17,7 @@ from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.samples import extract_both, keep_best
 from abtune.sections.calibration.simulation import Pool
-from abtune.sections.explain import explain
+from abtune.sections.explain import explain_all
 from abtune.stats.estimand import BEST_OF, Estimand
 
 TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3
@@ -102,7 +102,7 @@ def test_measuring_sets_the_least_variance_by_the_weights_of_the_ranks(n: int, k
 
 def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
     stories = [
-        explain(abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
+        explain_all(abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))[0]
         for dataset in (make_sweep([0.1], n=n, noise=0.1) for n in (10, 11))
     ]
     assert [story.sensitivity.without_seed is None for story in stories] == [True, False]

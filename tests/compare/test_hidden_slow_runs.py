@@ -14,7 +14,7 @@ from abtune.compare import caveats
 from abtune.compare.results import Verdict
 from abtune.compare.statistics import compute
 from abtune.samples import extract_both, two_sample
-from abtune.sections.explain import explain
+from abtune.sections.explain import explain_all
 from abtune.stats.intervals.interval_methods import methods_for
 
 
@@ -68,7 +68,7 @@ def test_a_story_shows_the_intervals_of_reports(method: str) -> None:
     alone = replace(analysis.settings, method=method).interval.compute(two_sample(*sides), level=0.95)
     rows = abtune.analyze(analysis.dataset, method=method).comparisons
     moved = int(np.argmax([low - np.log1p(row.boost_low) for low, row in zip(alone.low, rows, strict=True)]))
-    row, story = rows[moved], explain(analysis, rows[moved].shape)
+    row, story = rows[moved], explain_all(analysis, rows[moved].shape)[0]
     (shown,) = (interval for interval in story.intervals if interval.method == method)
     assert (shown.boost, shown.boost_low, shown.boost_high) == (row.boost, row.boost_low, row.boost_high)
     assert shown.judged == (method == analysis.settings.method)

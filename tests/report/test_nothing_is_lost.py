@@ -18,7 +18,7 @@ from abtune.report.formats.terminal_table import GAP, Fit, fit_tables
 from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
 from abtune.report.summary import View, analysis_section
 from abtune.sections.curve.curve import boost_curve, curve_page
-from abtune.sections.explain import explain, explain_page
+from abtune.sections.explain import explain_all, explain_page
 from abtune.sections.noise import describe_noise, noise_page
 from abtune.sections.overall_page import overall_section
 
@@ -59,7 +59,7 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
     analysis = abtune.analyze(measured)
     return {
         "report": analysis_section(report, View(why=True)).page,
-        "explain": explain_page(explain(analysis, LABELS[0])),
+        "explain": explain_page(explain_all(analysis, LABELS[0])[0]),
         "overall": overall_section(analysis).page,
         "noise": tuple(noise_page(describe_noise(analysis))),
         "curve": tuple(curve_page(boost_curve(analysis), analysis.settings.margin)),

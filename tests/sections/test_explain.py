@@ -25,7 +25,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
 from abtune.samples import extract
-from abtune.sections.explain import Explanation, explain, explain_all, explain_page
+from abtune.sections.explain import Explanation, explain_all, explain_page
 from abtune.stats.intervals.bootstrap_t import Resampled, resampled
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import Requirement, detectable_boost
@@ -33,7 +33,7 @@ from abtune.stats.two_sample import TwoSample
 
 
 def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
-    return explain(abtune.analyze(dataset, **options), shape)  # type: ignore[arg-type]
+    return explain_all(abtune.analyze(dataset, **options), shape)[0]  # type: ignore[arg-type]
 
 
 @given(
@@ -180,7 +180,7 @@ def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr("abtune.sections.explain.compare", analyse)
     monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.resampled", resample)
     assert analysis.comparisons[0].verdict.more_seeds_help
-    explain(analysis, "shape0")
+    explain_all(analysis, "shape0")
     assert analysed == [5]
     without_a_seed, others, other_interval = 12, 4, 5
     assert len(shapes) == without_a_seed + others + other_interval
