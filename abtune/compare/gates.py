@@ -195,7 +195,8 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
         bound = f"The boost is at least {bound_percent(least)}{' (one-sided)' * (least > 0)}."
     if least > row.boost_at_least:
         known = f"every shape {known}"
-        bound = f"No shape is slower{f' by more than {bound_percent(least)[1:]}' if least < 0 else ''}."
+        kept = f"loses at most {bound_percent(least)[1:]}" if least < 0 else "is not slower"
+        bound = f"Like every shape, it {kept}."
     return Gate(
         of=Rule.NOT_SLOWER,
         asks=f"it is shown to lose at most {percent(settings.tolerance)}",
@@ -241,7 +242,7 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
 
 
 def _seeds(row: Evidence, settings: Settings) -> str:
-    return count(row.baseline.n, "pair") if settings.paired else f"{row.baseline.n} + {row.candidate.n} seeds"
+    return count(row.baseline.n, "pair") if settings.paired else f"{row.baseline.n}+{row.candidate.n} seeds"
 
 
 def _no_difference(row: Evidence, settings: Settings) -> str:

@@ -204,7 +204,7 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
         "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 5 of every shape by max-T, "
         "which is then the default."
     ) in analysis.caveats
-    reason = "No difference can pass Holm's correction with 5 + 5 seeds. It takes 7 per configuration."
+    reason = "No difference can pass Holm's correction with 5+5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
     four = abtune.analyze(make_sweep(np.full(29, 0.5), n=4, noise=0.01), correction="max-t")
     assert {row.verdict for row in four.comparisons} == {Verdict.IMPROVED}
@@ -233,14 +233,14 @@ def test_few_seeds_can_pass_behind_another_shape() -> None:
         assert math.isnan(row.detectable)
         assert "No difference can pass" not in row.reason
         (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.baseline.n == 4)
-        assert "No difference can pass the test with 4 + 4 seeds." in alone.reason
+        assert "No difference can pass the test with 4+4 seeds." in alone.reason
 
 
 def test_a_lone_shape_is_not_corrected() -> None:
     """The reason of a lone shape with three seeds names the test, not Holm's correction."""
     (row,) = abtune.analyze(make_sweep([0.5], n=3, noise=0.01)).comparisons
     assert row.reason.endswith(
-        "No difference can pass the test with 3 + 3 seeds. It takes 4 per configuration."
+        "No difference can pass the test with 3+3 seeds. It takes 4 per configuration."
     )
 
 

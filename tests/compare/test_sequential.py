@@ -178,7 +178,7 @@ def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     assert none.baseline.n == 5
     assert none.reason.startswith("After 5 seeds, at a level of 1%: Not promising (p 0.")
     bound = bound_percent(none.boost_at_least)[1:]
-    assert none.reason.endswith(f"No shape is slower by more than {bound}.")
+    assert none.reason.endswith(f"Like every shape, it loses at most {bound}.")
     assert not [note for note in none.caveats if "missing" in note]
     told = [note for note in analysis.caveats if "without promise" in note]
     assert len(told) == 1
