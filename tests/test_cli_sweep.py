@@ -273,6 +273,15 @@ def test_a_time_limit_is_said(run: Run, fake: None, cpu: None) -> None:
     assert "stopped by the time limit; the same command goes on" in outcome.out
 
 
+def test_a_time_limit_that_is_too_short_is_said(run: Run, fake: None, cpu: None) -> None:
+    """The same command would get no further, however often it is given; one that did something goes on."""
+    for _ in range(2):
+        outcome = run(*QUICK, *FAKES, "--seeds", "1", "--time-limit", "0.001s")
+        assert outcome.code == 0
+        remedy = "stopped by the time limit before anything new was kept; give a longer --time-limit"
+        assert outcome.out.splitlines()[-2:] == ["abtune.nc: 0 of 2 runs done", remedy]
+
+
 def test_an_unfit_machine_is_one_line(run: Run, fake: None, cpu: None) -> None:
     """If no small kernel can be built the sweep ends with the reason and without a dataset."""
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:BROKEN")

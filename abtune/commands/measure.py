@@ -121,7 +121,4 @@ def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> I
     failures = [times.failure for times in transfers if times.failure]
     if failures:
         yield f"the first failure: {failures[0]}"
-    if outcome.stopped:
-        yield f"stopped by {outcome.stopped}; the same command goes on"
-    else:
-        yield f"next: abtune analyze {shell_path(store.dataset)}"
+    yield outcome.ending or f"next: abtune analyze {shell_path(store.dataset)}"

@@ -321,7 +321,7 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
             f"{count(outcome.repeated, 'iteration')}; please report this"
         )
     if outcome.stopped:
-        lines.append(f"stopped by {outcome.stopped}; the same command goes on")
+        lines.append(outcome.ending)
     return "\n".join(lines)
 
 

@@ -39,7 +39,17 @@ class Outcome:
     dataset: xr.Dataset  # all that is done, including earlier sessions
     finished: int  # number of runs of the plan that are done
     stopped: str  # why the session ended before the plan was done; empty if the plan is done
+    has_kept: bool  # whether this session kept any step of a search, or any timings
     repeated: int  # number of iterations that were searched twice, the second time as stock MetaSchedule
+
+    @property
+    def ending(self) -> str:
+        """Why the session ended before the plan was done, and what to do; empty if the plan is done."""
+        if not self.stopped:
+            return ""
+        if not self.has_kept:  # the same command would end like this for ever
+            return f"stopped by {self.stopped} before anything new was kept; give a longer --time-limit"
+        return f"stopped by {self.stopped}; the same command goes on"
 
 
 def sweep(
@@ -63,7 +73,13 @@ def sweep(
             raise
         finished = sum(store.is_finished(run) for run in plan.runs)
         stopped = "the time limit" if session.out_of_time else ""
-        return Outcome(dataset=dataset, finished=finished, stopped=stopped, repeated=session.repeated)
+        return Outcome(
+            dataset=dataset,
+            finished=finished,
+            stopped=stopped,
+            has_kept=session.has_kept,
+            repeated=session.repeated,
+        )
 
 
 def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
@@ -174,11 +190,12 @@ def settle(
 ) -> Outcome:
     """Carry out a plan look by look, without shapes that are settled or dropped; return the last outcome."""
     looks, already = _looks_done(plan, store)
-    left, repeated = plan, 0
+    left, repeated, has_kept = plan, 0, False
     for number, look in enumerate(looks):
         now = replace(left, seeds=plan.seeds[: look.seeds])
         outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         repeated += outcome.repeated
+        has_kept |= outcome.has_kept
         # With the shapes that were settled or dropped at earlier looks.
         dataset = store.to_dataset(replace(plan, seeds=now.seeds))
         if not outcome.stopped:
@@ -196,7 +213,7 @@ def settle(
             dataset = dataset.assign_attrs({LOOKS: recorded})
         store.save_dataset(dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)
-        outcome = replace(outcome, dataset=dataset, finished=finished, repeated=repeated)
+        outcome = replace(outcome, dataset=dataset, finished=finished, has_kept=has_kept, repeated=repeated)
         if outcome.stopped:
             break
         if number + 1 >= already or not left.shapes:  # of the looks of earlier sessions the last one counts

@@ -130,7 +130,7 @@ class Search:
 
     def _keep(self, history: History) -> None:
         self.session.store.save_history(self.run, history, self.started)
-        self.session.progress.advance(len(history.trials) - len(self.history.trials))
+        self.session.advance(len(history.trials) - len(self.history.trials))
         self.history = history
 
     async def finish(self, failure: str) -> None:
@@ -138,7 +138,7 @@ class Search:
         record = self._record(failure)
         self.session.store.save_record(record)
         self.session.note_record(record)
-        self.session.progress.advance(self.settings.trials - len(self.history.trials))
+        self.session.advance(self.settings.trials - len(self.history.trials))
         self.is_finished = True
         await self._tell()
 

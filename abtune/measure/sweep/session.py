@@ -53,6 +53,7 @@ class Session:
         self._length = self.time_left()
         self.progress = progress
         self.out_of_time = False
+        self.has_kept = False  # whether any step of a search, or any timings, were kept
         self.repeated = 0  # iterations that were searched twice, the second time as stock MetaSchedule
         measured = store.rounds()
         self.transfer = with_transfers(measured.values(), planned=plan.transfer)
@@ -80,6 +81,11 @@ class Session:
                 f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
             )
         self.progress.tell("; ".join(news))
+
+    def advance(self, steps: int) -> None:
+        """Count steps whose result was kept just now."""
+        self.has_kept = True
+        self.progress.advance(steps)
 
     def time_left(self) -> float:
         """Return the seconds that are left."""

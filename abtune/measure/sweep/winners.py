@@ -41,7 +41,7 @@ async def measure_all(session: Session) -> None:
             doubtful.append(rounds)
         else:
             session.store.save_rounds(rounds)
-        session.progress.advance(len(rounds.winners))
+        session.advance(len(rounds.winners))
 
     try:
         # A few seconds more than are left: estimates err.
