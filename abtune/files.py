@@ -108,6 +108,16 @@ def same_file(first: Path, second: Path) -> bool:
         return False
 
 
+def largest_file() -> float:
+    """Return the most bytes that this process may write into one file; infinite without a limit."""
+    try:
+        import resource  # Windows has none
+    except ImportError:
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
 def most_gib(default: float) -> float:
     """Return the most GiB that is read of one file, which the environment may set."""
     text = os.environ.get(LIMIT_VARIABLE, "")

@@ -418,6 +418,9 @@ def test_no_dataset_says_what_to_run(run: Run) -> None:
     assert "no dataset named and no abtune.nc here" in said
     assert "abtune sweep" in said
     assert "abtune datasets" in said
+    Path("abtune.nc.runs").mkdir()
+    said = refused(run("analyze"))
+    assert "no such file; its abtune sweep, given again, makes it anew from abtune.nc.runs" in said
 
 
 @pytest.mark.parametrize(

@@ -553,6 +553,10 @@ def test_an_unusable_tvm_is_one_line(
         ("bogus", "string failed: bogus; give cuda or cpu, or a target of TVM"),
         ('{"kind": "bogus"}', "TVM does not understand target"),
         ("{broken", "TVM does not understand target"),
+        (
+            "llvm -mcpu=haswell",
+            'give cuda or cpu, or a target of TVM such as {"kind": "llvm", "mcpu": "haswell"}',
+        ),
         ("c", "target 'c' is not supported; use cuda or llvm"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from abtune.files import (
     LIMIT_VARIABLE,
     followed,
     is_netcdf,
+    largest_file,
     most_gib,
     remove_leftovers,
     replacing,
@@ -89,8 +91,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     except PermissionError:
         raise DatasetError(f"{path}: no permission to read it") from None
     except _UNREADABLE as error:
-        runs = path.with_name(f"{path.name}.runs")  # the files of its sweep
-        remedy = f"; its abtune sweep, given again, makes it anew from {runs}" if runs.is_dir() else ""
+        remedy = f"; {again}" if (again := _from_its_files(path)) else ""
         raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)}){remedy}") from None
     if dataset is None:
         size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
@@ -148,6 +149,8 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
             free = shutil.disk_usage(file.parent).free
             if free < dataset.nbytes:  # then HDF5 says that permission is denied
                 reason += f", and there are only {free} bytes of room"
+        if (most := largest_file()) < math.inf:  # HDF5 does not say whether it was reached
+            reason += f", and ulimit -f allows {most} bytes for a file"
         raise StoreError(f"cannot write {path}: {reason}; {remedy}") from None
 
 
@@ -208,10 +211,15 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     if (named := Path(f"{path}.nc")).is_file():
         raise DatasetError(f"{path}: no such file; did you mean {named}")
     if path.suffix or path.name != str(path_or_name):
-        raise DatasetError(
-            f"{path}: no such file; make one with abtune sweep or import, or see abtune datasets"
-        )
+        remedy = _from_its_files(path) or "make one with abtune sweep or import, or see abtune datasets"
+        raise DatasetError(f"{path}: no such file; {remedy}")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)
+
+
+def _from_its_files(path: Path) -> str:
+    """Return how to get a dataset back where the files of its sweep are beside it; empty without them."""
+    runs = path.with_name(f"{path.name}.runs")
+    return f"its abtune sweep, given again, makes it anew from {runs}" if runs.is_dir() else ""
 
 
 def _shown(value: object) -> str:

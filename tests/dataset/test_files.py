@@ -178,6 +178,10 @@ def test_a_missing_file_says_what_to_run() -> None:
     """A path that does not exist is answered with the ways to get a dataset."""
     with pytest.raises(DatasetError, match="no such file; make one with abtune sweep"):
         abtune.open_dataset("absent.nc")
+    Path("absent.nc.runs").mkdir()  # of a sweep that was killed before it wrote its dataset
+    said = r"no such file; its abtune sweep, given again, makes it anew from absent\.nc\.runs$"
+    with pytest.raises(DatasetError, match=said):
+        abtune.open_dataset("absent.nc")
 
 
 @pytest.mark.parametrize("name", [".", "a" * 300, "nul\0.nc"])
@@ -295,6 +299,7 @@ def test_a_full_disk_keeps_the_old_file(small: xr.Dataset) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("cannot write kept.nc: ")
+    assert "and ulimit -f allows 4096 bytes for a file; give another place" in done.stdout
     assert done.stderr == ""
     assert Path("kept.nc").read_bytes() == before
     assert names_in() == ["kept.nc"]

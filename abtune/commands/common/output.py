@@ -147,7 +147,8 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def default_dataset() -> str:
     """Return the dataset that a sweep has left here, or say how to get one."""
-    if not Path(DEFAULT_DATASET).exists():
+    # Beside the files of a sweep that was killed, opening it says how to get it.
+    if not Path(DEFAULT_DATASET).exists() and not Path(f"{DEFAULT_DATASET}.runs").is_dir():
         raise DatasetError(
             f"no dataset named and no {DEFAULT_DATASET} here; make one with abtune sweep, "
             "or name one: abtune datasets lists the bundled ones"

@@ -28,7 +28,11 @@ from abtune.text import listed, shortened
 
 # What stands where a file or folder of a sweep has to be.
 _IN_THE_WAY = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR)
-_REMEDIES = {**dict.fromkeys(NO_ROOM, "make room"), **dict.fromkeys(_IN_THE_WAY, "move it away")}
+_REMEDIES = {
+    **dict.fromkeys(NO_ROOM, "make room"),
+    **dict.fromkeys(_IN_THE_WAY, "move it away"),
+    errno.EFBIG: "raise ulimit -f",
+}
 _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
@@ -59,18 +63,22 @@ def plain(value: Any) -> Any:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
+def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = _REDO) -> T:
     """Return what `parse` makes of the content of a JSON file."""
     try:
         if path.exists() and not path.is_file():  # a link to a device would be read without end
             raise ValueError("it is no regular file")
-        content = path.read_bytes()
-        return parse(json.loads(gzip.decompress(content) if path.suffix == ".gz" else content))
+        data = path.read_bytes()
+        content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+        if not isinstance(content, dict):
+            raise ValueError("it has no names for its values")
+        return parse(content)
     except PermissionError as error:  # the file may be whole, so nobody is told to remove it
         remedy = "mend this and give the same command again"
         raise StoreError(f"cannot read {path}: {error.strerror}; {remedy}") from None
     except _UNREADABLE as error:
-        reason = str(error) or type(error).__name__
+        # The message of a KeyError is the name alone.
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
         raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
 
 

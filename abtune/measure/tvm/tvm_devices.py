@@ -11,6 +11,7 @@ from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.tvm import nvml, nvrtc
 from abtune.measure.tvm.load_tvm import tvm
+from abtune.text import shortened
 
 
 def describe_target(spec: str) -> TargetFacts:
@@ -88,8 +89,10 @@ def _parse_target(spec: str) -> Any:
     try:
         return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
     except Exception as error:
-        said = f"TVM does not understand target {spec!r}: {_last_line(error)}"
-        raise TargetError(f"{said}; give cuda or cpu, or a target of TVM") from error
+        # A child process cuts its messages at 300 characters, and the remedy comes last.
+        said = f"TVM does not understand target {shortened(repr(spec))}: {shortened(_last_line(error), 150)}"
+        example = '{"kind": "llvm", "mcpu": "haswell"}'
+        raise TargetError(f"{said}; give cuda or cpu, or a target of TVM such as {example}") from error
 
 
 def _last_line(error: Exception) -> str:

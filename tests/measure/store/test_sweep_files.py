@@ -174,7 +174,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
     )
     assert done.stderr == ""
     assert done.stdout.startswith("cannot write ")
-    assert f"{os.strerror(errno.EFBIG)}; make room and give the same command again" in done.stdout
+    assert f"{os.strerror(errno.EFBIG)}; raise ulimit -f and give the same command again" in done.stdout
     assert names(kept.folder) == before
     assert kept.records()[0].failure == ""
 
@@ -298,6 +298,12 @@ def test_a_run_without_values_says_which(kept: Store) -> None:
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match=r"cannot be read \(it lacks shape, config and seed\); remove it"):
         kept.records()
+    path.write_text("[1, 2]", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"cannot be read \(it has no names for its values\); remove it"):
+        kept.records()
+    kept.description.write_text("{}", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"cannot be read \(it lacks 'identity'\)"):
+        kept.about()
 
 
 def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:
