@@ -7,6 +7,7 @@ again. So a sweep checks the machine before it keeps such failures.
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import re
 import time
@@ -61,6 +62,8 @@ async def try_candidates(
             task.cancel()
 
 
+# Setting up a search takes seconds; minutes where all cores are busy. A user's own code may take for ever.
+SET_UP_TIMEOUT = 300.0
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
 KERNELS = 4
@@ -97,9 +100,16 @@ class HealthCheck:
 
 async def try_out(plan: Plan, cluster: Cluster) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
+    own = [config for config in plan.configs if config.space_is_foreign or config.strategy_options]
+    # All before anything else: a space that hangs would hold every slot, once its searches propose.
+    tasks = [asyncio.create_task(_set_up(plan, cluster, config)) for config in own]
+    try:
+        for task in tasks:
+            await task
+    finally:
+        for task in tasks:
+            task.cancel()
     for config in plan.configs:
-        if config.space_is_foreign or config.strategy_options:
-            await _set_up(plan, cluster, config)
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, config)
     if plan.settings.is_shared:
@@ -162,7 +172,7 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await _searched(cluster, in_process, "check", problem)
+        await _searched(cluster, functools.partial(in_process, timeout=SET_UP_TIMEOUT), "check", problem)
     except ChildError as error:
         reason = re.sub("^(check: )?((Input|Target)Error: )?", "", str(error))
         raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None

@@ -39,11 +39,13 @@ class Batch:
     seconds: float  # duration of building them
 
 
-def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float]:
+def in_process(
+    pool: ProcessPool, function: str, *args: Any, timeout: float = SEARCH_TIMEOUT
+) -> tuple[Any, float]:
     """Return what a function returns in a process that searches, and how many seconds that took."""
     started = time.monotonic()
     with pool.slot("search") as slot:
-        answer = slot.call(function, *args, timeout=SEARCH_TIMEOUT)
+        answer = slot.call(function, *args, timeout=timeout)
     return answer, time.monotonic() - started
 
 

@@ -22,6 +22,7 @@ from running import Run
 from sweeping import Steps, calls, config, run_sweep, without_circumstances
 
 import abtune
+from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
@@ -507,6 +508,18 @@ def test_a_configuration_that_cannot_be_set_up_costs_no_run(store: Store, fault:
     with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: (?!check)"):
         run_sweep(plan, store)
     assert not store.dataset.exists()
+    assert not store.has_work
+
+
+@pytest.mark.parametrize("other", [PLAIN, config("other")], ids=["abtune's", "own"])
+def test_a_configuration_that_never_ends_is_named_soon(
+    store: Store, monkeypatch: pytest.MonkeyPatch, other: Configuration
+) -> None:
+    """Its searches hang, too, and would keep all cores for an hour before the sweep tried to set it up."""
+    monkeypatch.setattr("abtune.measure.sweep.candidates.SET_UP_TIMEOUT", 1.0)
+    plan = small_plan(seeds=4, configs=(other, config("own", check="hang", propose="hang")))
+    with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: no answer within 1 s$"):
+        run_sweep(plan, store, time_limit=30.0)
     assert not store.has_work
 
 
