@@ -450,7 +450,7 @@ def test_damaged_datasets_are_one_line(make: Callable[[bytes], bytes], said: str
         (lambda data: data.drop_vars("run_status"), "the dataset has no variable 'run_status'"),
         (lambda data: data.drop_vars("config"), "the dataset has no coordinate 'config'"),
         (lambda data: data.isel(config=[0]), "takes two configurations; the dataset has 'mainline'; put"),
-        (lambda data: data.isel(shape=[]), "'workload'"),
+        (lambda data: data.isel(shape=[]), "dimension 'shape' is empty"),
     ],
 )
 def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr.Dataset], said: str) -> None:

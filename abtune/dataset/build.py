@@ -73,7 +73,7 @@ def make_dataset(
     InputError
         If lengths do not fit, seeds are not whole numbers, or an attribute cannot be kept in a file.
     DatasetError
-        If a latency is zero, negative or infinite, labels repeat, there is no seed, round or repeat, or the
+        If a latency is zero, negative or infinite, labels repeat, an axis is empty, or the
         design is unknown.
 
     Examples

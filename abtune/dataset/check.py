@@ -14,6 +14,7 @@ import numpy.typing as npt
 from abtune.dataset.schema import (
     COORDINATES,
     DESIGN,
+    REPEAT,
     RUN,
     SCHEMA_VERSION,
     VARIABLES,
@@ -67,6 +68,10 @@ def validate(dataset: xr.Dataset) -> None:
         known = " and ".join(SeedDesign)
         value = shortened(repr(dataset.attrs[DESIGN]))
         raise DatasetError(f"attribute {DESIGN!r} is {value}; this abtune knows {known}")
+    for name in REPEAT:
+        # Before the variables: without an entry, text comes back from a file as numbers.
+        if not dataset.sizes.get(name, 1):
+            raise DatasetError(f"dimension {name!r} is empty; keep one entry at least")
     for name, variable in VARIABLES.items():
         if name in dataset.variables:
             _validate_variable(name, variable, dataset[name])
@@ -75,9 +80,6 @@ def validate(dataset: xr.Dataset) -> None:
     for name, status, says in _NEEDED:
         if name in dataset.variables and status not in dataset.variables:
             raise DatasetError(f"variable {name!r} needs {status!r}, which says {says}")
-    for name in ("seed", "round", "repeat"):
-        if not dataset.sizes[name]:
-            raise DatasetError(f"dimension {name!r} is empty")
     for name, kind in (("shape", "U"), ("config", "U"), ("seed", "i")):
         _validate_coordinate(name, kind, dataset)
     if "transfer_latency" in dataset.variables:

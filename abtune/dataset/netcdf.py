@@ -100,8 +100,9 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     # netCDF4 returns a list as an array, which has no truth value.
     lists = {name: value.tolist() for name, value in dataset.attrs.items() if isinstance(value, np.ndarray)}
     dataset.attrs.update(lists)
-    for variable in dataset.variables.values():  # else xarray warns when it writes some of the labels
-        variable.encoding.pop("char_dim_name", None)
+    for variable in dataset.variables.values():
+        variable.encoding.pop("char_dim_name", None)  # else xarray warns when it writes some of the labels
+        variable.encoding.pop("contiguous", None)  # which is refused where none of the trials are selected
     try:
         validate(dataset)
     except DatasetError as error:

@@ -111,6 +111,13 @@ def test_a_selection_is_written_by_xarray_without_a_warning() -> None:
     xr.testing.assert_identical(abtune.open_dataset("one.nc"), dataset)
 
 
+def test_a_selection_without_trials_is_written() -> None:
+    """No trial is left of the histories, and all else is."""
+    dataset = abtune.open_dataset("h200-pilot").isel(trial=[])
+    abtune.save_dataset(dataset, "none.nc")
+    xr.testing.assert_identical(abtune.open_dataset("none.nc"), dataset)
+
+
 def test_the_package_has_the_datasets_that_are_named() -> None:
     """The wheel has the bundled datasets, and no others."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))

@@ -207,7 +207,7 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
         (lambda data: data.assign(run_status=data["run_status"] + 7), "'run_status' holds 7"),
         *(
             (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")
-            for name in ("seed", "round", "repeat")
+            for name in ("shape", "config", "seed", "round", "repeat")
         ),
         (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is not text"),
         (lambda data: data.assign_coords(config=[0.5, 2]), "coordinate 'config' holds 0.5"),
