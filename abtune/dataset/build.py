@@ -85,24 +85,19 @@ def make_dataset(
     """
     import xarray as xr  # not above: processes that search and measure need the enumerations alone
 
-    _check_order("latency", latency)
-    values = _numbers("latency", latency)
-    if values.ndim == len(RUN):
-        values = values[..., np.newaxis, np.newaxis]
-    if values.ndim != len(REPEAT):
-        wanted = "3: shape, config and seed; or 5: these, round and repeat"
-        raise InputError(f"latency has {count(values.ndim, 'dimension')}; give {wanted}")
+    values = _with_rounds(latency)
     seeds = list(range(values.shape[2])) if seeds is None else seeds
     shapes, configs = _listed("shapes", shapes), _listed("configs", configs)
     workloads = [""] * len(shapes) if workloads is None else _listed("workloads", workloads)
-    for name, given, wanted in (
-        ("shapes", len(shapes), values.shape[0]),
-        ("configs", len(configs), values.shape[1]),
-        ("seeds", len(seeds), values.shape[2]),
-        ("workloads", len(workloads), values.shape[0]),
+    for name, labels, axis in (
+        ("shapes", shapes, 0),
+        ("configs", configs, 1),
+        ("seeds", seeds, 2),
+        ("workloads", workloads, 0),
     ):
-        if given != wanted:
-            raise InputError(f"{name} has length {given}, but latency has {wanted} along that axis")
+        if len(labels) != values.shape[axis]:
+            length = values.shape[axis]
+            raise InputError(f"{name} has length {len(labels)}, but latency has {length} along that axis")
     if run_status is None:
         timed = np.isfinite(values).any(axis=(3, 4))
         run_status = np.where(timed, RunStatus.COMPLETE, RunStatus.MISSING)
@@ -148,22 +143,7 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         If the result is not a valid dataset.
     """
     check_is_dataset(dataset)
-    added: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in VARIABLES:
-            raise InputError(f"{name!r} is not a variable of the schema")
-        variable = VARIABLES[name]
-        _check_order(name, value)
-        _check_labels(name, value, dataset.coords)
-        array = _coerce(name, value, variable)
-        if array.ndim != len(variable.dims):
-            wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
-            raise InputError(f"{name} has {count(array.ndim, 'dimension')}; give {wanted}")
-        for dim, length in zip(variable.dims, array.shape, strict=True):
-            if dim in dataset.sizes and length != dataset.sizes[dim]:
-                has = f"the dataset has {dataset.sizes[dim]}"
-                raise DatasetError(f"{name} has length {length} along {dim}, but {has}")
-        added[name] = (variable.dims, array, variable.attrs)
+    added = {name: _added(dataset, name, value) for name, value in values.items()}
     try:
         extended = dataset.assign(added)
     except ValueError as error:  # xarray's message names the dimension and both lengths
@@ -176,6 +156,36 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
             extended = extended.assign_coords({name: _coordinate(name, np.asarray(labels))})
     validate(extended)
     return extended
+
+
+def _with_rounds(latency: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return timings with all five axes; without axes of rounds and repeats, there is one of each."""
+    _check_order("latency", latency)
+    values = _numbers("latency", latency)
+    if values.ndim == len(RUN):
+        return values[..., np.newaxis, np.newaxis]
+    if values.ndim != len(REPEAT):
+        wanted = "3: shape, config and seed; or 5: these, round and repeat"
+        raise InputError(f"latency has {count(values.ndim, 'dimension')}; give {wanted}")
+    return values
+
+
+def _added(dataset: xr.Dataset, name: str, value: npt.ArrayLike) -> tuple[Any, ...]:
+    """Return dimensions, array and attributes of a variable of the schema that fits a dataset."""
+    if name not in VARIABLES:
+        raise InputError(f"{name!r} is not a variable of the schema")
+    variable = VARIABLES[name]
+    _check_order(name, value)
+    _check_labels(name, value, dataset.coords)
+    array = _coerce(name, value, variable)
+    if array.ndim != len(variable.dims):
+        wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
+        raise InputError(f"{name} has {count(array.ndim, 'dimension')}; give {wanted}")
+    for dim, length in zip(variable.dims, array.shape, strict=True):
+        if dim in dataset.sizes and length != dataset.sizes[dim]:
+            has = f"the dataset has {dataset.sizes[dim]}"
+            raise DatasetError(f"{name} has length {length} along {dim}, but {has}")
+    return variable.dims, array, variable.attrs
 
 
 def _check_order(name: str, value: object) -> None:
