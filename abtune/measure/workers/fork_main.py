@@ -26,7 +26,7 @@ def main(descriptor: int, module: str) -> None:
     try:
         importlib.import_module(module)
     except Exception as error:  # noqa: BLE001 - the parent reads the last line that this process prints
-        sys.exit(one_line(error))
+        sys.exit(most_telling_line(error))
     gc.freeze()  # what is never collected is never written to, and stays shared
     _offer_forks(socket.socket(fileno=descriptor), module)
     os._exit(0)
@@ -104,11 +104,11 @@ def serve(connection: Connection, module: ModuleType) -> None:
         try:
             answer = ("result", getattr(module, function)(*args))
         except Exception as error:  # noqa: BLE001 - any failure of a candidate is a result
-            answer = ("error", one_line(error))
+            answer = ("error", most_telling_line(error))
         connection.send(answer)
 
 
-def one_line(error: BaseException) -> str:
+def most_telling_line(error: BaseException) -> str:
     """Return the kind of an error and the line of its message that says most."""
     # The compiler's messages end in NULs, or are nothing else.
     # A path in the message may be no Unicode, which no dataset can hold.

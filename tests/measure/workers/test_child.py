@@ -11,7 +11,7 @@ import pytest
 from processes import is_running, wait_until
 
 from abtune.measure.workers.child import ChildProcess
-from abtune.measure.workers.fork_main import one_line
+from abtune.measure.workers.fork_main import most_telling_line
 from abtune.measure.workers.fork_server import (
     CallFailed,
     CallTimedOut,
@@ -164,11 +164,11 @@ def test_a_child_goes_first_where_memory_ends(child: ChildProcess) -> None:
 
 def test_a_name_that_is_no_unicode_can_be_recorded() -> None:
     """The path of a file may be no Unicode, and no dataset could hold the failure that names it."""
-    assert one_line(OSError("no file caf\udce9.o")) == "OSError: no file caf?.o"
+    assert most_telling_line(OSError("no file caf\udce9.o")) == "OSError: no file caf?.o"
 
 
 def test_a_linker_is_quoted_not_its_command_line() -> None:
     """The line of a failed linker is its reason, and not the command line below it."""
     said = "Compilation error:\nld: No space left on device\n\nCommand line: g++ -shared -o kernel.so lib0.o"
-    assert one_line(RuntimeError(said)) == "RuntimeError: ld: No space left on device"
-    assert one_line(RuntimeError("Command line: g++")) == "RuntimeError: Command line: g++"
+    assert most_telling_line(RuntimeError(said)) == "RuntimeError: ld: No space left on device"
+    assert most_telling_line(RuntimeError("Command line: g++")) == "RuntimeError: Command line: g++"

@@ -17,7 +17,7 @@ from processes import is_running, wait_until
 import abtune
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
-from abtune.measure.workers.fork_main import one_line
+from abtune.measure.workers.fork_main import most_telling_line
 from abtune.measure.workers.fork_server import (
     CallFailed,
     ChildDied,
@@ -87,13 +87,13 @@ def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch
 )
 def test_a_compiler_s_nul_is_not_said(message: str, said: str) -> None:
     """NVRTC ends its log with NULs, which are no message."""
-    assert one_line(RuntimeError(message)) == said
+    assert most_telling_line(RuntimeError(message)) == said
 
 
 def test_the_reason_of_a_linker_is_said() -> None:
     """GCC ends with a line that says nothing, and TVM with the command line."""
     message = "Failed:\nld: cannot find -lx\ncompilation terminated.\n\nCommand line: g++ -o x.so\n"
-    assert one_line(RuntimeError(message)) == "RuntimeError: ld: cannot find -lx"
+    assert most_telling_line(RuntimeError(message)) == "RuntimeError: ld: cannot find -lx"
 
 
 def test_a_module_is_imported_once(fork_server: ForkServer) -> None:
