@@ -522,6 +522,7 @@ def test_no_scheduler_is_one_line(run: Run, fake: None, cpu: None, monkeypatch: 
     outcome = run(*QUICK, *FAKES, "--scheduler", "tcp://127.0.0.1:9")
     assert outcome.code == 2
     assert outcome.err.startswith("abtune: no dask scheduler answers at 'tcp://127.0.0.1:9': ")
+    assert outcome.err.endswith("; give the address of one that runs\n")
     assert outcome.err.count("\n") == 1
     assert not Path("abtune.nc").exists()
 

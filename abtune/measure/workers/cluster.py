@@ -73,7 +73,9 @@ async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, 
             await client
         except (OSError, ValueError, TypeError) as error:  # the last one without the keys of tls://
             await client.close()
-            raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
+            raise TargetError(
+                f"no dask scheduler answers at {scheduler!r}: {error}; give the address of one that runs"
+            ) from None
         async with client:
             yield client, await offers_of(client, scheduler)
 
