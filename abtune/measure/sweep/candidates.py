@@ -7,7 +7,6 @@ again. So a sweep checks the machine before it keeps such failures.
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 import re
 import time
@@ -23,7 +22,8 @@ from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
-from abtune.measure.workers.tasks import build_batch, in_process, propose, time_batch
+from abtune.measure.workers.gathering import gather
+from abtune.measure.workers.tasks import build_batch, in_process, propose, set_up, time_batch
 from abtune.shapes import Gemm
 
 # A search with one core builds this many candidates in a row. With more cores, chunks are smaller.
@@ -62,8 +62,6 @@ async def try_candidates(
             task.cancel()
 
 
-# Setting up a search takes seconds; minutes where all cores are busy. A user's own code may take for ever.
-SET_UP_TIMEOUT = 300.0
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
 KERNELS = 4
@@ -102,13 +100,7 @@ async def try_out(plan: Plan, cluster: Cluster) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     own = [config for config in plan.configs if config.space_is_foreign or config.strategy_options]
     # All before anything else: a space that hangs would hold every slot, once its searches propose.
-    tasks = [asyncio.create_task(_set_up(plan, cluster, config)) for config in own]
-    try:
-        for task in tasks:
-            await task
-    finally:
-        for task in tasks:
-            task.cancel()
+    await gather(_set_up(plan, cluster, config) for config in own)
     for config in plan.configs:
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, config)
@@ -172,7 +164,7 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await _searched(cluster, functools.partial(in_process, timeout=SET_UP_TIMEOUT), "check", problem)
+        await _searched(cluster, set_up, problem)
     except ChildError as error:
         reason = re.sub("^(check: )?((Input|Target)Error: )?", "", str(error))
         raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None

@@ -198,19 +198,17 @@ def settle(
         has_kept |= outcome.has_kept
         # With the shapes that were settled or dropped at earlier looks.
         dataset = store.to_dataset(replace(plan, seeds=now.seeds))
+        done = max(number + 1, already)
         if not outcome.stopped:
-            done = max(number + 1, already)
             unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}))
             # Decided once: with more seeds, all winners of a shape are timed anew.
-            if number >= already and look is not looks[-1]:
-                hopeless = tuple(label for label, promising in unsettled.items() if not promising)
-                looks = (*looks[:number], replace(look, dropped=hopeless), *looks[number + 1 :])
+            if number >= already:
+                looks = _drop(looks, number, unsettled)
             dropped = {*dropped_shapes(looks)}
             further = unsettled.keys() - dropped
             left = replace(left, shapes=tuple(shape for shape in left.shapes if shape.label in further))
-            recorded = looks_to_json(looks, done=done)
-            store.note_looks(recorded)
-            dataset = dataset.assign_attrs({LOOKS: recorded})
+            dataset = dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)})
+            store.note_looks(dataset.attrs[LOOKS])
         store.save_dataset(dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)
         outcome = replace(outcome, dataset=dataset, finished=finished, has_kept=has_kept, repeated=repeated)
@@ -221,6 +219,14 @@ def settle(
         if not left.shapes:
             break
     return outcome
+
+
+def _drop(looks: tuple[Look, ...], number: int, promising: Mapping[str, bool]) -> tuple[Look, ...]:
+    """Return the looks after one of them dropped the shapes without promise; the last one drops nothing."""
+    if number == len(looks) - 1:
+        return looks
+    hopeless = tuple(label for label, is_promising in promising.items() if not is_promising)
+    return (*looks[:number], replace(looks[number], dropped=hopeless), *looks[number + 1 :])
 
 
 def looks_of(plan: Plan) -> tuple[Look, ...]:

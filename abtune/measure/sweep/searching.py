@@ -16,8 +16,9 @@ from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, RunRecord
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import cannot_take_over, try_candidates
-from abtune.measure.sweep.session import Session, first_error
+from abtune.measure.sweep.session import Session
 from abtune.measure.workers.fork_server import CallFailed, ChildError
+from abtune.measure.workers.gathering import first_error
 from abtune.measure.workers.tasks import in_process, propose
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from distributed.client import FutureCancelledError
-
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord, with_transfers
@@ -120,13 +118,6 @@ class Session:
         devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
         return builds * statistics.median(self.cluster.builds or [BUILD_SECONDS]) + timing / devices
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error that ended a group of tasks; the cancellations that followed it do not count."""
-    errors = [error for error in group.exceptions if not isinstance(error, FutureCancelledError)]
-    error = (errors or list(group.exceptions))[0]
-    return first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:

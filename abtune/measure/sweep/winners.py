@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
@@ -13,15 +13,15 @@ from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_winners
 from abtune.measure.sweep.candidates import cannot_take_over
-from abtune.measure.sweep.session import SLACK, Session, first_error
+from abtune.measure.sweep.session import SLACK, Session
 from abtune.measure.workers.fork_server import CallFailed
+from abtune.measure.workers.gathering import gather
 from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
 from abtune.shapes import parse_shape
 
 # This many built kernels may wait in memory to be measured; one takes a quarter of a megabyte.
 KERNELS_AT_ONCE = 1000
 
-T = TypeVar("T")
 # What became of a winner, or of a transfer, before it is timed: a kernel, or the record of a failure.
 Prepared: TypeAlias = Built | WinnerTimes
 
@@ -50,10 +50,10 @@ async def measure_all(session: Session) -> None:
             chosen = _affordable(session, left, at_least=0 if stopped else 1)
             while chosen:
                 # Nothing is built while something is timed: a busy host distorts short calls.
-                built = await _gather(
+                built = await gather(
                     _build(session, runs, -rank) for rank, runs in enumerate(chosen.values())
                 )
-                await _gather(
+                await gather(
                     _measure(session, label, winners, -rank, keep)
                     for rank, (label, winners) in enumerate(zip(chosen, built, strict=True))
                 )
@@ -86,15 +86,6 @@ def _affordable(
     return chosen
 
 
-async def _gather(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(step) for step in steps]
-    except BaseExceptionGroup as group_error:
-        raise first_error(group_error) from None
-    return [task.result() for task in tasks]
-
-
 async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
     """Return winners as their own configurations build them and, with transfers, as the others do."""
     plan = session.plan
@@ -108,7 +99,7 @@ async def _build(session: Session, records: Sequence[RunRecord], priority: int) 
             raise cannot_take_over(config, error) from None
         return built
 
-    return await _gather(
+    return await gather(
         build(record, config)
         for record in records
         for config in plan.configs

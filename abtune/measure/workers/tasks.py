@@ -25,6 +25,8 @@ from abtune.measure.workers.pool import ProcessPool
 
 # A search iteration takes seconds to minutes; after this time it hangs.
 SEARCH_TIMEOUT = 3600.0
+# To set a search up takes seconds; minutes where all cores are busy. A user's own code may never end.
+SET_UP_TIMEOUT = 300.0
 # A CUDA context keeps the local memory that the greediest of its kernels needed: gigabytes, and sometimes
 # nearly all there is. A process that took more than this share of its device's memory is replaced.
 MEMORY_SHARE = 1 / 8
@@ -39,14 +41,18 @@ class Batch:
     seconds: float  # duration of building them
 
 
-def in_process(
-    pool: ProcessPool, function: str, *args: Any, timeout: float = SEARCH_TIMEOUT
-) -> tuple[Any, float]:
+def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float]:
     """Return what a function returns in a process that searches, and how many seconds that took."""
     started = time.monotonic()
     with pool.slot("search") as slot:
-        answer = slot.call(function, *args, timeout=timeout)
+        answer = slot.call(function, *args, timeout=SEARCH_TIMEOUT)
     return answer, time.monotonic() - started
+
+
+def set_up(pool: ProcessPool, problem: Problem) -> None:
+    """Set up the search of a problem, and throw it away: ChildError if that fails or takes too long."""
+    with pool.slot("search") as slot:
+        slot.call("check", problem, timeout=SET_UP_TIMEOUT)
 
 
 def propose(

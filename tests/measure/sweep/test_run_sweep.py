@@ -516,7 +516,7 @@ def test_a_configuration_that_never_ends_is_named_soon(
     store: Store, monkeypatch: pytest.MonkeyPatch, other: Configuration
 ) -> None:
     """Its searches hang, too, and would keep all cores for an hour before the sweep tried to set it up."""
-    monkeypatch.setattr("abtune.measure.sweep.candidates.SET_UP_TIMEOUT", 1.0)
+    monkeypatch.setattr("abtune.measure.workers.tasks.SET_UP_TIMEOUT", 1.0)
     plan = small_plan(seeds=4, configs=(other, config("own", check="hang", propose="hang")))
     with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: no answer within 1 s$"):
         run_sweep(plan, store, time_limit=30.0)
