@@ -65,6 +65,12 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
     if not timed_again and (unlike := _about_unlike(named)):
         attrs[CAVEATS] = json.dumps(unlike)
+    _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
+    return _union(named, attrs)
+
+
+def _union(named: Mapping[str, xr.Dataset], attrs: _Attrs) -> xr.Dataset:
+    """Return a dataset with these attributes and the values of all others, which have no run in common."""
     axes: dict[str, Sequence[Any]] = {
         axis: list(dict.fromkeys(label for one in named.values() for label in one[axis].values.tolist()))
         for axis in RUN
@@ -74,7 +80,6 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
     of_runs = [name for name in known if VARIABLES[name].dims[: len(RUN)] == RUN]
     of_transfers = [name for name in known if "origin" in VARIABLES[name].dims]
-    _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
     of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
     merged = dataset_from_cells(
         {run: values for one in named.values() for run, values in cells_of(one, of_runs)},
