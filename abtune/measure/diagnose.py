@@ -233,7 +233,7 @@ def check_trial(plan: Plan, facts: TargetFacts) -> Finding:
 
 
 async def _try(plan: Plan, facts: TargetFacts) -> None:
-    from abtune.measure.sweep.candidates import try_out  # these import dask, which may be missing
+    from abtune.measure.sweep.health_check import try_out  # these import dask, which may be missing
     from abtune.measure.workers.cluster import open_cluster
 
     one = replace(facts, devices=facts.devices[:1])  # each device would start several processes

@@ -15,7 +15,8 @@ from abtune.measure.plan.plan import Plan, Run, rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, RunRecord
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import cannot_take_over, try_candidates
+from abtune.measure.sweep.candidates import try_candidates
+from abtune.measure.sweep.health_check import cannot_take_over
 from abtune.measure.sweep.session import Session
 from abtune.measure.workers.fork_server import CallFailed, ChildError
 from abtune.measure.workers.gathering import first_error

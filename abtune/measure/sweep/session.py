@@ -13,7 +13,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord, with_transfers
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import HealthCheck
+from abtune.measure.sweep.health_check import HealthCheck
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
 

@@ -12,7 +12,7 @@ from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_winners
-from abtune.measure.sweep.candidates import cannot_take_over
+from abtune.measure.sweep.health_check import cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session
 from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.gathering import gather

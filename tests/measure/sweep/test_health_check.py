@@ -17,7 +17,8 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import CHUNK, HealthCheck, try_candidates
+from abtune.measure.sweep.candidates import CHUNK, try_candidates
+from abtune.measure.sweep.health_check import HealthCheck
 from abtune.measure.sweep.run_sweep import measure_all
 from abtune.measure.sweep.searching import SUSPICIOUS
 from abtune.measure.workers.cluster import Cluster

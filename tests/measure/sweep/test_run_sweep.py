@@ -26,7 +26,7 @@ from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import SHAPE
+from abtune.measure.sweep.health_check import SHAPE
 from abtune.measure.workers.cluster import Cluster
 
 pytestmark = pytest.mark.usefixtures("fake")
