@@ -273,10 +273,11 @@ def test_a_time_limit_is_said(run: Run, fake: None, cpu: None) -> None:
     assert "stopped by the time limit; the same command goes on" in outcome.out
 
 
-def test_a_time_limit_that_is_too_short_is_said(run: Run, fake: None, cpu: None) -> None:
+@pytest.mark.parametrize("looks", [[], ["--until-settled"]], ids=["at once", "look by look"])
+def test_a_time_limit_that_is_too_short_is_said(run: Run, fake: None, cpu: None, looks: list[str]) -> None:
     """The same command would get no further, however often it is given; one that did something goes on."""
     for _ in range(2):
-        outcome = run(*QUICK, *FAKES, "--seeds", "1", "--time-limit", "0.001s")
+        outcome = run(*QUICK, *FAKES, *looks, "--seeds", "1", "--time-limit", "0.001s")
         assert outcome.code == 0
         remedy = "stopped by the time limit before anything new was kept; give a longer --time-limit"
         assert outcome.out.splitlines()[-2:] == ["abtune.nc: 0 of 2 runs done", remedy]
