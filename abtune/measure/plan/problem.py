@@ -81,13 +81,18 @@ class Settings:
         return math.ceil(self.trials / self.trials_per_iteration)
 
     @property
+    def unguided(self) -> int:
+        """Number of iterations of the first hundred trials, in which the cost model predicts at random."""
+        return math.ceil(WARM_UP / self.trials_per_iteration)
+
+    @property
     def guided(self) -> int:
-        """Number of iterations that the cost model guides: those after its first hundred trials."""
-        return max(self.iterations - math.ceil(WARM_UP / self.trials_per_iteration), 0)
+        """Number of iterations that the cost model guides."""
+        return max(self.iterations - self.unguided, 0)
 
     def trials_with(self, guided: int) -> int:
         """Return the number of trials that has some guided iterations."""
-        return self.trials_per_iteration * (math.ceil(WARM_UP / self.trials_per_iteration) + guided)
+        return self.trials_per_iteration * (self.unguided + guided)
 
     @property
     def search_timing(self) -> Timing:
