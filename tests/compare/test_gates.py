@@ -155,8 +155,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"baseline": make_side(n=5), "boost_low": -1.0, "p_adjusted": 0.2, "detectable": math.inf},
             {"correction": "bh"},
             Verdict.INCONCLUSIVE,
-            "No difference by itself can pass the correction with 5+10 seeds. It takes 7 per "
-            "configuration.",
+            "No difference by itself can pass the correction with 5+10 seeds. It takes 7 per configuration.",
         ),
         (
             {"p_adjusted": 0.2, "detectable": math.inf},
