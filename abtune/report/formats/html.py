@@ -71,6 +71,7 @@ def render(report: Report) -> str:
         title=report.title,
         sections=pages,
         contents=contents(pages),
+        letters=longest_label(pages),
         explained=list(map(last_drawn, pages)),
         script=script,
         policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -100,6 +101,12 @@ def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
     # In this width no label is broken, so that each is one text.
     fitted = fit_labels(labels, max(width_of_one_line(labels), _SHORT))
     return {label: " ".join(lines) for label, lines in zip(labels, fitted.lines, strict=True)}, fitted.shared
+
+
+def longest_label(pages: Sequence[Page]) -> int:
+    """Return the letters of the longest label of a shape, so that the columns of all tables line up."""
+    grids = [part for page in pages for part in page if isinstance(part, Grid)]
+    return max((len(label) for grid in grids for label in short_labels(grid)[0].values()), default=0)
 
 
 def breakable(text: str) -> Markup:
