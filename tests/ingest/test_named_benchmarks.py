@@ -27,8 +27,9 @@ def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = ""
     return run_importer(importer_named(importer), find_files(files, runs), values)
 
 
-def jmh(params: dict[str, str] | None = None, threads: int = 1, **metric: Any) -> str:
-    entry = {"benchmark": "a", "params": params or {}, "threads": threads, "primaryMetric": metric}
+def jmh(params: dict[str, str] | None = None, threads: int = 1, jdk: str = "17", **metric: Any) -> str:
+    entry = {"benchmark": "a", "params": params or {}, "threads": threads, "jdkVersion": jdk}
+    entry["primaryMetric"] = metric
     return json.dumps([entry])
 
 
@@ -146,6 +147,7 @@ def test_long_units_of_jmh_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("new", "said"),
     [
+        ({"jdk": "21"}, "jdkVersion: 17 in old and 21 in new; unless you compare that"),
         ({"threads": 4}, "threads of a(n=7): 1 in old and 4 in new; differences may come from that"),
         ({"params": {"n": "8"}}, NO_SHAPE),
     ],
@@ -157,6 +159,23 @@ def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any
         (tmp_path / config).write_text(jmh(**given), encoding="utf-8")
     notes = read("jmh", *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes
     assert [note.startswith(said) for note in notes] == [False, True]
+
+
+@pytest.mark.parametrize("importer", ["pyperf", "benchmark-dotnet"])
+def test_versions_that_differ_are_said(tmp_path: Path, importer: str) -> None:
+    """The runtime may differ by accident, and a debugger must not be there on one side."""
+    seeds = [{"values": [1.0]}]
+    for config, version, debugger in (("old", "3.10.4", True), ("new", "3.12.1", False)):
+        pyperf = {"metadata": {"name": "a", "python_version": version}, "benchmarks": [{"runs": seeds}]}
+        text = json.dumps({**pyperf, "runs": [], "version": "1.0"})
+        if importer == "benchmark-dotnet":
+            host = {"RuntimeVersion": version, "HasAttachedDebugger": debugger}
+            document = json.loads(dot_net(("Result", 1, 5.0, 1)))
+            text = json.dumps({**document, "HostEnvironmentInfo": host})
+        (tmp_path / config).write_text(text, encoding="utf-8")
+    notes = read(importer, *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes
+    assert "3.10.4 in old and 3.12.1 in new; unless you compare that" in notes[-1]
+    assert any("HasAttachedDebugger" in note for note in notes) is (importer == "benchmark-dotnet")
 
 
 def of_machine(importer: str, machine: str) -> str:

@@ -24,6 +24,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, find_files, find_matching
+from abtune.ingest.timings.conditions import about_columns
 from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.timings.timings import TIMINGS, read_columns
@@ -537,7 +538,8 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
     path.write_text("shape,config,room,time_us,date\nx,a,h,1,d\nx,b,i,1,d\n", encoding="utf-8-sig")
-    assert read(path).notes[1:] == (f"{path}: columns left out: room, date",)
+    differ = "room: h in a and i in b; unless you compare that, differences may come from it"
+    assert read(path).notes[1:] == (f"{path}: columns left out: room, date", differ)
 
 
 def test_configurations_on_different_machines_are_said(tmp_path: Path) -> None:
@@ -556,6 +558,83 @@ def test_configurations_on_different_machines_are_said(tmp_path: Path) -> None:
     )
     path.write_text(f"{heading}x,old,0,0.71,2\nx,new,0,0.83,1\n".replace("GPU", "cpu"), encoding="utf-8")
     assert not [said for said in read(path).notes if "cpu of" in said], "a load is no machine"
+
+
+def two_sides(name: str, old: str, new: str, seeds: int = 3) -> str:
+    """Return a table whose sides differ in one column beside the times."""
+    lines = [
+        f"{shape},{config},{seed},{value},{1 + seed / 10}\n"
+        for shape in "xy"
+        for config, value in (("old", old), ("new", new))
+        for seed in range(seeds)
+    ]
+    return f"shape,config,seed,{name},time_us\n{''.join(lines)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("dtype", "fp16", "fp32"), ("batch", "1", "8"), ("driver", "535.1", "550.2"), ("runner", "a", "b")],
+)
+def test_settings_that_differ_are_a_caveat(tmp_path: Path, name: str, old: str, new: str) -> None:
+    """Both sides should have them alike, so the report of the dataset says so, too."""
+    dataset = read_text(tmp_path, two_sides(name, old, new))
+    (caveat,) = json.loads(dataset.attrs["caveats"])
+    assert f"({name}: {old} in old and {new} in new)" in caveat
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("date", "05-01", "05-02"), ("cuda", "11.8", "12.4"), ("trials", "64", "2000"), ("layout", "A", "B")],
+)
+def test_a_column_that_tells_configurations_apart_is_said(
+    tmp_path: Path, name: str, old: str, new: str
+) -> None:
+    """The comparison may be of that, so it is no caveat."""
+    path = tmp_path / "t.csv"
+    path.write_text(two_sides(name, old, new), encoding="utf-8")
+    imported = read(path)
+    said = f"{name}: {old} in old and {new} in new; unless you compare that, differences may come from it"
+    assert imported.notes[-1] == said
+    assert "caveats" not in imported.dataset.attrs
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("commit", "abc", "def"), ("speed", "3.25", "4.5"), ("day", "1", "1"), ("side", "old", "new")],
+)
+def test_a_column_that_says_nothing_new_is_not_said(tmp_path: Path, name: str, old: str, new: str) -> None:
+    """A commit and a repeated name are the configuration, and decimals were rather measured."""
+    path = tmp_path / "t.csv"
+    path.write_text(two_sides(name, old, new), encoding="utf-8")
+    assert not [note for note in read(path).notes if "unless you compare" in note]
+
+
+def test_settings_that_differ_within_runs_are_no_caveat(tmp_path: Path) -> None:
+    """Workers may share the repeats of each run; which one was the first says nothing."""
+    lines = [
+        f"x,{config},{seed},{worker},1\n"
+        for config in ("old", "new")
+        for seed in range(3)
+        for worker in ("a" if config == "old" else "b", "cde"[seed])
+    ]
+    dataset = read_text(tmp_path, f"shape,config,seed,worker,time_us\n{''.join(lines)}")
+    assert "caveats" not in dataset.attrs
+
+
+def test_a_column_that_tells_files_apart_is_said(tmp_path: Path) -> None:
+    """Each file may have one value, as with --run."""
+    for config in ("old", "new"):
+        text = f"shape,cuda,time_us\nx,{len(config)}.{config[0]},1\n"
+        (tmp_path / config).write_text(text, encoding="utf-8")
+    notes = read(runs=[f"{config}={tmp_path / config}" for config in ("old", "new")]).notes
+    assert notes[-1].startswith("cuda: 3.o in old and 3.n in new; unless you compare that")
+
+
+def test_a_column_that_tells_configurations_apart_that_names_them_is_told() -> None:
+    """The name of a configuration may have the value within it."""
+    cells = [("main-sm80", {"arch": "SM80"}), ("main-sm90", {"arch": "sm90"})]
+    assert not [*about_columns(cells)]
+    assert [*about_columns([*cells, ("other", {"arch": "sm70"})])]
 
 
 def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:
@@ -1033,6 +1112,55 @@ def test_google_benchmark() -> None:
     times = [e["real_time"] for e in document["benchmarks"] if e["run_type"] == "iteration"]
     assert dataset["latency"].values.ravel().tolist() == [time / 1e9 for time in times]
     assert len(times) == 3 < len(document["benchmarks"])
+
+
+def test_settings_of_google_benchmark_that_differ_are_a_caveat(tmp_path: Path) -> None:
+    """It names no processor, but the host, its processors and how its library was built."""
+    settings = {"host_name": "one", "num_cpus": 8, "library_build_type": "debug", "cpu_scaling_enabled": True}
+    for config, context in (("old", settings), ("new", {**settings, "library_build_type": "release"})):
+        document = {**json.loads(google()), "context": context}
+        (tmp_path / config).write_text(json.dumps(document), encoding="utf-8")
+    imported = read(runs=[f"{config}={tmp_path / config}" for config in ("old", "new")])
+    differ = "library_build_type of x: debug in old and release in new"
+    assert imported.notes[1:] == (f"{differ}; differences may come from that, so run both alike",)
+    assert differ in imported.dataset.attrs["caveats"]
+
+
+def test_a_container_is_no_host(tmp_path: Path) -> None:
+    """Its name is new in each run, whatever machine it runs on."""
+    for config, host in (("old", "0123456789ab"), ("new", "f00dcafe0123")):
+        document = {**json.loads(google()), "context": {"host_name": host}}
+        (tmp_path / config).write_text(json.dumps(document), encoding="utf-8")
+    imported = read(runs=[f"{config}={tmp_path / config}" for config in ("old", "new")])
+    assert len(imported.notes) == 1
+
+
+@pytest.mark.parametrize("about", [None, [], "x", {"python_version": None}])
+def test_what_is_said_of_a_machine_may_be_damaged(tmp_path: Path, about: object) -> None:
+    """The times are counted all the same."""
+    for name in ("context", "machine_info"):
+        entry = {"name": "x", "time_unit": "us", "real_time": 1, "fullname": "x", "stats": {"data": [1e-6]}}
+        (tmp_path / name).write_text(json.dumps({name: about, "benchmarks": [entry]}), encoding="utf-8")
+        assert read(runs=[f"old={tmp_path / name}"]).dataset["latency"].values.ravel().tolist() == [1e-6]
+
+
+def test_numbers_with_marks_of_thousands_are_refused(tmp_path: Path) -> None:
+    """A German spreadsheet writes both marks, and the error says how to write the number."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape;old_ms;new_ms\na;1.234,5;1.100,2\n", encoding="utf-8")
+    assert has_times(path.read_text(encoding="utf-8"))
+    with pytest.raises(DatasetError, match=r"'1\.234,5' is not a number; write digits and a decimal point"):
+        read(path)
+
+
+def test_versions_of_python_are_said(tmp_path: Path) -> None:
+    """Both sides may run under different ones without anybody's intent."""
+    for config, version in (("old", "3.10.4"), ("new", "3.12.1")):
+        entry = {"fullname": "x", "stats": {"data": [1e-6]}}
+        document = {"machine_info": {"python_version": version}, "benchmarks": [entry]}
+        (tmp_path / config).write_text(json.dumps(document), encoding="utf-8")
+    imported = read(runs=[f"{config}={tmp_path / config}" for config in ("old", "new")])
+    assert imported.notes[-1].startswith("python_version: 3.10.4 in old and 3.12.1 in new; unless")
 
 
 def test_hyperfine() -> None:

@@ -80,16 +80,43 @@ def search_reader(
 
 def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str, shape: str) -> Imported:
     """Return the dataset of all runs; ``shape`` is the label of the only shape, if it is told."""
+    labels: dict[Source, list[str]] = {}
+    paths: dict[str, list[str]] = {}
+    for source, searches in runs.items():
+        paths.setdefault(source.config, []).append(recorded_path(source.path))
+        with naming(source.path):
+            labels[source] = _labels(searches, label_told(source, shape))
+    cells = _by_cell(runs, labels)
+    first: dict[str, Search] = {}
+    for (label, _, _), search in cells.items():
+        first.setdefault(label, search)
+    values = _values(cells.values())
+    shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
+    dataset = dataset_from_cells(
+        {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
+        axes_of(cells),
+        variables=values,
+        shape_values=shape_values(shapes, [search.flop for search in first.values()]),
+        attrs={
+            "title": title,
+            "latency_source": "search",
+            "comment": _SEARCH_TIMES,
+            "sources": json.dumps(paths),
+            **_about_targets(cells),
+        },
+    )
+    lacking = about_lacking({source: frozenset(own) for source, own in labels.items()})
+    return Imported(dataset=dataset, notes=(*_notes(dataset, seed_unit), *lacking))
+
+
+def _by_cell(
+    runs: Mapping[Source, Sequence[Search]], labels: Mapping[Source, Sequence[str]]
+) -> dict[Cell, Search]:
+    """Return the searches by shape, configuration and seed; searches of one label have to be of one shape."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
-    named: dict[str, list[str]] = {}
-    made: dict[Source, frozenset[str]] = {}
     for source, searches in runs.items():
-        named.setdefault(source.config, []).append(recorded_path(source.path))
-        with naming(source.path):
-            labels = _labels(searches, label_told(source, shape))
-        made[source] = frozenset(labels)
-        for label, search in zip(labels, searches, strict=True):
+        for label, search in zip(labels[source], searches, strict=True):
             key = (label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
                 again = f"a second search of {label}, {source.config}, seed {source.seed}"
@@ -98,29 +125,23 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
             if search.flop != above.flop and not math.isnan(search.flop + above.flop):
                 both = f"{label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
                 raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
-    axes = axes_of(cells)
-    values = _values(cells.values())
+    return cells
+
+
+def _about_targets(cells: Mapping[Cell, Search]) -> dict[str, Any]:
+    """Return the attributes that say which targets the searches were for, if their files do."""
     of_configs: dict[str, set[str]] = {}
     for (_, config, _), search in cells.items():
-        of_configs.setdefault(config, set()).update(search.targets)
-    known = {config: frozenset(own) for config, own in of_configs.items() if own}
-    targets = set().union(*known.values())
-    attrs: dict[str, Any] = {"title": title, "latency_source": "search", "comment": _SEARCH_TIMES}
-    attrs |= {"sources": json.dumps(named), **({"targets": len(targets)} if targets else {})}
-    if len({*known.values()}) > 1:
-        text = f"The targets of {listed(known)} differ, as their files say. Differences may come from that."
-        attrs[CAVEATS] = json.dumps([text])
+        if search.targets:
+            of_configs.setdefault(config, set()).update(search.targets)
+    targets = set().union(*of_configs.values())
+    attrs: dict[str, Any] = {"targets": len(targets)} if targets else {}
+    if len(set(map(frozenset, of_configs.values()))) > 1:
+        differ = f"The targets of {listed(of_configs)} differ, as their files say."
+        attrs[CAVEATS] = json.dumps([f"{differ} Differences may come from that."])
     if len(targets) == 1:
         attrs["target"] = targets.pop()
-    shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
-    dataset = dataset_from_cells(
-        {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
-        axes,
-        variables=values,
-        shape_values=shape_values(shapes, [search.flop for search in first.values()]),
-        attrs=attrs,
-    )
-    return Imported(dataset=dataset, notes=(*_notes(dataset, seed_unit), *about_lacking(made)))
+    return attrs
 
 
 def _labels(searches: Sequence[Search], told: str) -> list[str]:

@@ -19,6 +19,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
+from abtune.ingest.timings.conditions import said_in
 from abtune.ingest.timings.file_cells import FileCell, Reading, named_cells, repeated
 from abtune.ingest.timings.split_names import CONFIGS, read_configs
 from abtune.ingest.timings.timing_cells import import_readings
@@ -45,6 +46,10 @@ _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
 # What changes the meaning of a score: with more threads, a throughput is of all of them.
 _JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
+# What a comparison may be about.
+_JMH_OTHERS = ("jdkVersion", "vmName", "jvmArgs")
+_DOT_NET_SETTINGS, _DOT_NET_OTHERS = ("Configuration", "HasAttachedDebugger"), ("RuntimeVersion", "OsVersion")
+_PYPERF_OTHERS = ("python_version", "python_implementation", "hostname")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
@@ -177,11 +182,8 @@ def go_bench(text: str, _path: Path) -> Iterator[FileCell]:
             raise DatasetError(f"{where}: {shortened(name)} has no ns/op; take the line out")
         key = name, above.get("pkg", "")
         earlier, before = first.setdefault(key, (number, {**above}))
-        if differ := sorted(dict(before.items() ^ above.items())):
-            here, there = (shortened(f"{differ[0]}: {lines.get(differ[0], '')}") for lines in (above, before))
-            both = f"{here!r}, and in line {earlier} {there!r}"
-            remedy = f"give each a file, or take such lines out: grep -v '^{differ[0]}:'"
-            raise DatasetError(f"{where}: above {shortened(name)} stands {both}; {remedy}")
+        with naming(where):
+            _check_go_keys(name, above, before, earlier)
         timings.setdefault(key, []).append(to_seconds(by_unit["ns/op"], "ns", where))
     packages = Counter(name for name, _ in timings)
     again = max(runs.values(), default=0)
@@ -193,6 +195,15 @@ def go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         where = f"line {first[name, package][0]}"
         cell = repeated(where, label, times)
         yield replace(cell, note=note) if again > 1 and not cell.note else cell
+
+
+def _check_go_keys(name: str, above: Mapping[str, str], before: Mapping[str, str], earlier: int) -> None:
+    """Refuse a benchmark under other configuration lines than those ``before``, above line ``earlier``."""
+    if differ := sorted(dict(before.items() ^ above.items())):
+        here, there = (shortened(f"{differ[0]}: {lines.get(differ[0], '')}") for lines in (above, before))
+        both = f"{here!r}, and in line {earlier} {there!r}"
+        remedy = f"give each a file, or take such lines out: grep -v '^{differ[0]}:'"
+        raise DatasetError(f"above {shortened(name)} stands {both}; {remedy}")
 
 
 @named_importer("cargo-bench", "an output of cargo bench", _CARGO_LINE, files="*.txt")
@@ -237,11 +248,12 @@ def jmh(text: str, _path: Path) -> Iterator[FileCell]:
             if "rawData" not in metric:  # with -bm sample, JMH counts equal times
                 raise DatasetError(f"{where}: {name} has a histogram, no single times; run JMH with -bm avgt")
             note = "throughputs are read as the time of an operation" if is_rate else ""
-            settings = {what: entry[what] for what in _JMH_SETTINGS if what in entry}
+            settings = said_in(entry, _JMH_SETTINGS)
+            others = said_in(entry, _JMH_OTHERS)
+            cell = FileCell(where=where, name=name, rounds=(), note=note, settings=settings, others=others)
             for fork in metric["rawData"]:
                 times = [seconds / score if is_rate and score else seconds * score for score in fork]
-                rounds = (all_seconds(times, unit, where),)
-                yield FileCell(where=where, name=name, rounds=rounds, note=note, settings=settings)
+                yield replace(cell, rounds=(all_seconds(times, unit, where),))
 
 
 @named_importer("benchmark-dotnet", "a JSON of BenchmarkDotNet", ["HostEnvironmentInfo"], seed="launch")
@@ -253,20 +265,25 @@ def benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
     """
     document = parse_json(text)
     with well_formed("JSON, but not of BenchmarkDotNet: Benchmarks with a FullName and Measurements"):
+        host = document.get("HostEnvironmentInfo")
+        settings, others = said_in(host, _DOT_NET_SETTINGS), said_in(host, _DOT_NET_OTHERS)
         for number, entry in enumerate(document["Benchmarks"]):
             where, launches = f"Benchmarks[{number}]", dict[int, list[float]]()
             if "Measurements" not in entry:
                 raise DatasetError(f"{where}: has no Measurements; export it with JsonExporter.Full")
+            failed = FileCell(
+                where=where, name=entry["FullName"], rounds=(), settings=settings, others=others
+            )
             for measured in entry["Measurements"]:
                 if "Result" in {measured["IterationMode"], measured.get("IterationStage")}:
                     time = measured["Nanoseconds"] / measured["Operations"]
                     launches.setdefault(measured["LaunchIndex"], []).append(time)
             for times in launches.values():
-                yield FileCell(where=where, name=entry["FullName"], rounds=(all_seconds(times, "ns", where),))
+                yield replace(failed, rounds=(all_seconds(times, "ns", where),))
             if not launches and entry.get("Statistics"):
                 raise DatasetError(f"{where}: its Measurements have no results; the file was cut")
             if not launches:
-                yield FileCell(where=where, name=entry["FullName"], rounds=())
+                yield failed
 
 
 @named_importer("nvbench", "a JSON of nvbench", ["meta", "nvbench"])
@@ -343,4 +360,5 @@ def pyperf(text: str, _path: Path) -> Iterator[FileCell]:
             for index, run in enumerate(benchmark["runs"]):
                 if values := run.get("values"):
                     seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
-                    yield FileCell(where=where, name=name, rounds=(seconds,))
+                    others = said_in(metadata, _PYPERF_OTHERS)
+                    yield FileCell(where=where, name=name, rounds=(seconds,), others=others)

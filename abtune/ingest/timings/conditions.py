@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +18,16 @@ _MACHINE = re.compile(
     r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
     re.M,
 )
+# Columns that are other names of configurations.
+_NAMES_CONFIG = re.compile(
+    r"((git|commit)[ _-]?)?(commit|sha|hash|rev|revision|branch|ref|tag|id)|variant|build|version|label|"
+    r"description|comment|note|url|path|file(name)?|command|args|flags",
+    re.IGNORECASE,
+)
+# Columns whose decimals are no measured numbers.
+_VERSION = re.compile(r".*version|python|jdk|cuda|cudnn|rocm|(py)?torch|triton|tvm", re.IGNORECASE)
+# A container is called by twelve digits that are new in each run, and say nothing of its machine.
+_CONTAINER = re.compile("[0-9a-f]{12}")
 # Settings that name what the times were measured on.
 _DEVICE = ("machine", "device", "Device", "gpu", "GPU")
 # So large a share of the runs of one configuration may be on other machines than those of another.
@@ -53,6 +63,13 @@ def machine_named(text: str) -> dict[str, str]:
     return {"machine": next(filter(None, machine.groups()))} if machine else {}
 
 
+def said_in(about: object, names: Sequence[str]) -> dict[str, str]:
+    """Return what an object of JSON says under these names; the name of a container says nothing."""
+    values = about if isinstance(about, dict) else {}
+    known = {name: str(values[name]) for name in names if values.get(name) is not None}
+    return {name: value for name, value in known.items() if not _CONTAINER.fullmatch(value)}
+
+
 def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Conditions:
     """Return what to say of cells, given by shape, configuration and settings."""
     runs: dict[str, dict[str, dict[str, Counter[str]]]] = {}  # by setting, shape and configuration
@@ -72,6 +89,28 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
             noise.append(f"{name}{_of_shapes(several, by_shape)}: {values} in each configuration")
     machine = machines.pop() if len(machines) == 1 else ""
     return Conditions(unlike=tuple(unlike), noise=tuple(noise), machine=machine)
+
+
+def about_columns(cells: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
+    """Yield which columns of a table tell the configurations apart; cells are given by configuration.
+
+    A column that repeats the names of configurations, or has measured numbers, says nothing new.
+    """
+    runs: dict[str, dict[str, Counter[str]]] = {}  # by column and configuration
+    sizes: Counter[str] = Counter()
+    for config, others in cells:
+        sizes[config] += 1
+        for name, value in others.items():
+            runs.setdefault(name, {}).setdefault(config, Counter())[value] += 1
+    for name, values in runs.items():
+        known = {config: next(iter(own)) for config, own in values.items() if len(own) == 1}
+        is_whole = {config: own.total() for config, own in values.items()} == sizes
+        is_told = all(value.casefold() in config.casefold() for config, value in known.items())
+        is_number = any(re.fullmatch(r"\d*\.\d+", value) for value in known.values())
+        is_measured = is_number and not _VERSION.fullmatch(name)
+        tells_apart = is_whole and len(known) == len(values) and len({*known.values()}) > 1
+        if tells_apart and not (is_told or is_measured or _NAMES_CONFIG.fullmatch(name)):
+            yield f"{name}: {_by_value(values)}; unless you compare that, differences may come from it"
 
 
 def _by_value(runs: _Runs) -> str:

@@ -25,6 +25,7 @@ class FileCell:
     exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
     failures: tuple[str, ...] = ()  # what stands in a table in place of each time that is NaN
     settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
+    others: Mapping[str, str] = field(default_factory=dict)  # what else a table says of all its times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,12 @@ RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iter", "iteration", 
 MACHINE = re.compile(
     r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
 )
+# Columns of settings that both sides should have alike, too. They may differ between the repeats of a run.
+SETTING = re.compile(
+    r"(data[ _-]?type|dtype|precision|batch)|((gpu|cuda|nvidia)[ _-]?)?driver([ _-]?version)?|"
+    r"power[ _-]?(limit|cap)|(runner|worker|instance|server|agent)([ _-]?(name|type|id))?",
+    re.IGNORECASE,
+)
 # Words that count repeats, such as r1. With more words, a column says rather when a line was made.
 _COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
 # A column with this many values tells no kinds of runs apart.

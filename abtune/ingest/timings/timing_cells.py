@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
-from abtune.ingest.timings.conditions import conditions_of
+from abtune.ingest.timings.conditions import about_columns, conditions_of
 from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.split_names import split_names
 from abtune.shapes import shape_named, shape_values
@@ -50,7 +50,49 @@ def import_readings(
     benchmarks that are configurations.
     """
     readings = split_names(_without_unknown(readings), configs)
-    cells = [cell for reading in readings.values() for cell in reading.cells]
+    _check_alike(readings.values())
+    rounds = _by_cell(readings, shape)
+    if not any(rounds.values()):
+        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
+    if each_a_seed:
+        rounds = _split(rounds)
+    what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
+    each_a_process = {reading.each_a_process for reading in readings.values()}
+    names = {
+        source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
+        for source, reading in readings.items()
+    }
+    named = [
+        (cell, *_names(cell, source, label_told(source, shape), ()))
+        for source, reading in readings.items()
+        for cell in reading.cells
+    ]
+    conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
+    columns = about_columns((config, cell.others) for cell, _, config in named)
+    in_a_row = [_IN_A_ROW] * (each_a_seed and all(each_a_process))
+    works = dict.fromkeys(reading.work for reading in readings.values() if reading.work)
+    notes = [
+        _about_seeds(rounds, what, each_a_process),
+        *_notes_of_files(readings),
+        *about_lacking(names),
+        *conditions.notes,
+        *columns,
+        *in_a_row,
+        *works,
+    ]
+    dataset = _assemble(rounds, list(readings), configs)
+    if conditions.machine:
+        dataset = dataset.assign_attrs(device=conditions.machine)
+    if caveats := [*conditions.caveats, *in_a_row]:
+        dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
+    if works:
+        dataset = dataset.assign_attrs(latency_source="throughput")
+    return Imported(dataset=dataset, notes=tuple(notes))
+
+
+def _check_alike(readings: Collection[Reading]) -> None:
+    """Refuse files of which only some have a column of seeds or rounds, or that hold different quantities."""
+    cells = [cell for reading in readings for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
         ("round", {bool(cell.labels) for cell in cells if cell.rounds}),
@@ -58,44 +100,21 @@ def import_readings(
         if len(have) > 1:
             some = f"some files have a column {column} and some have none"
             raise DatasetError(f"{some}; let all have it, or none")
-    works = {reading.work for reading in readings.values()}
-    if len({reading.kind for reading in readings.values()}) > 1:
+    if len({reading.kind for reading in readings}) > 1:
         raise DatasetError(
             "some files have times, or throughputs of another kind; import each kind by itself"
         )
-    rounds = _by_cell(readings, shape)
-    if not any(rounds.values()):
-        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
-    if each_a_seed:
-        rounds = _split(rounds)
+
+
+def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
+    """Yield each note once, with the files that it is about."""
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
             said.setdefault(note, {})[source.path] = None
-    what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
-    notes = [_about_seeds(rounds, what, {reading.each_a_process for reading in readings.values()})]
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
-        notes.append(f"{files}: {note}")
-    names = {
-        source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
-        for source, reading in readings.items()
-    }
-    conditions = conditions_of(
-        (*_names(cell, source, label_told(source, shape), ()), cell.settings)
-        for source, reading in readings.items()
-        for cell in reading.cells
-    )
-    in_a_row = [_IN_A_ROW] * (each_a_seed and all(reading.each_a_process for reading in readings.values()))
-    notes += [*about_lacking(names), *conditions.notes, *in_a_row, *filter(None, works)]
-    dataset = _assemble(rounds, list(readings), configs)
-    if conditions.machine:
-        dataset = dataset.assign_attrs(device=conditions.machine)
-    if caveats := [*conditions.caveats, *in_a_row]:
-        dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
-    if any(works):
-        dataset = dataset.assign_attrs(latency_source="throughput")
-    return Imported(dataset=dataset, notes=tuple(notes))
+        yield f"{files}: {note}"
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
@@ -216,9 +235,8 @@ def _assemble(
     """Return the dataset of the cells; configurations that the user names keep their order."""
     recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
     axes = axes_of(rounds)
-    axes["config"] = list(
-        dict.fromkeys([*configs, *(s.config for s in sources if s.config), *axes["config"]])
-    )
+    named = [*configs, *(source.config for source in sources if source.config)]
+    axes["config"] = list(dict.fromkeys([*named, *axes["config"]]))
     return dataset_from_cells(
         {key: _values(cell) for key, cell in rounds.items()},
         axes,

@@ -25,7 +25,7 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.file_cells import FileCell, Reading
-from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, splitting_words
+from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, SETTING, splitting_words
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,
@@ -60,6 +60,8 @@ _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
+# What a column cpu holds that names no processor.
+_LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
 
 
@@ -100,8 +102,9 @@ def read_rows(
     _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
     if counted == "repeat":
         _check_repeats(table)
-    left_out = [table.names[index] for index in table.unused]
-    machine = {name: number for number, name in enumerate(left_out) if MACHINE.fullmatch(name)}
+    left_out = {index: table.names[index] for index in table.unused}
+    machines = {index for index, name in left_out.items() if MACHINE.fullmatch(name)}
+    settings = {index for index, name in left_out.items() if SETTING.fullmatch(name)}
     cells = (
         FileCell(
             where=f"line {cell.line}",
@@ -113,8 +116,14 @@ def read_rows(
             failures=tuple(cell.failures),
             settings={
                 name: value
-                for name, number in machine.items()
-                if not re.fullmatch(r"\d*\.\d+", value := cell.beside[number])  # cpu may be a load
+                for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
+                if (index in settings and index not in cell.others)
+                or (index in machines and not _LOAD.fullmatch(value))
+            },
+            others={
+                name: value
+                for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
+                if index not in settings | machines | cell.others.keys()
             },
         )
         for (shape, config, seed), cell in table.cells.items()
@@ -237,8 +246,9 @@ def _has_numbers(text: str, unit: str) -> bool:
         (_, heading), (_, row) = itertools.islice(labelled, 2)
         values = [row[index] for index in read_columns(heading, {}, unit).units]
         firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
-        # Decimal commas are refused where they are read.
-        cells = [value.replace(",", ".") for value in firsts if value.casefold() not in MISSING]
+        # Decimal commas, and marks of thousands, are refused where they are read.
+        plain = (re.sub(r"[.,](?=.*[.,])", "", value).replace(",", ".") for value in firsts)
+        cells = [value for value in plain if value.casefold() not in MISSING]
         return len(list(map(to_number, cells))) > 0
     except (ValueError, IndexError, AbtuneError):
         return False

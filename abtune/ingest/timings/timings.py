@@ -20,6 +20,7 @@ from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
+from abtune.ingest.timings.conditions import said_in
 from abtune.ingest.timings.file_cells import FileCell, Reading, named_cells, repeated
 from abtune.ingest.timings.split_names import CONFIGS, read_configs
 from abtune.ingest.timings.timing_cells import import_readings
@@ -29,6 +30,10 @@ from abtune.text import count, shortened
 
 # How the JSON of hyperfine begins.
 _HYPERFINE = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"')
+# What both sides should have alike, by the context that Google Benchmark writes.
+_GOOGLE_SETTINGS = ("host_name", "num_cpus", "library_build_type", "cpu_scaling_enabled")
+# What a comparison may be about, by the machine_info of pytest-benchmark.
+_PYTEST_OTHERS = ("python_version", "python_implementation", "release")
 # How Google Benchmark before 1.5, which writes no run_type, names what it computed from repetitions.
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
@@ -81,7 +86,12 @@ def _read_json(text: str) -> Reading | None:
         case _:
             return None
     with well_formed("an entry of the list of results is damaged"):
-        named = tuple(named_cells(cells, text))
+        settings = said_in(document.get("context"), _GOOGLE_SETTINGS)
+        others = said_in(document.get("machine_info"), _PYTEST_OTHERS)
+        named = tuple(
+            replace(cell, settings={**settings, **cell.settings}, others=others)
+            for cell in named_cells(cells, text)
+        )
     return Reading(cells=named, notes=tuple(notes), each_a_process="results" in document)
 
 
@@ -136,7 +146,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
     """
     timings: dict[str, list[float]] = {}
     first: dict[str, str] = {}
-    labels: dict[str, tuple[Any, str]] = {}  # each with its place
+    labels: dict[str, tuple[str, Any]] = {}  # each behind its place
     skipped: Counter[str] = Counter()
     computed = _computed(entries)
     for number, entry in enumerate(entries):
@@ -152,11 +162,8 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         if entry.get("error_occurred"):
             times.append(math.nan)
             continue
-        unit, known = entry.get("time_unit"), list(PER_SECOND)
-        if unit not in known:
-            raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(known)}")
-        times.append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
-        above, earlier = labels.setdefault(name, (label, where))
+        times.append(_real_time(entry, where))
+        earlier, above = labels.setdefault(name, (where, label))
         if above != label:
             remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
             raise DatasetError(
@@ -169,6 +176,13 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         notes.append(some if name in timings else f"{name} was skipped, and is left out")
     for name, times in timings.items():
         yield repeated(first[name], name, times)
+
+
+def _real_time(entry: Mapping[str, Any], where: str) -> float:
+    unit, known = entry.get("time_unit"), list(PER_SECOND)
+    if unit not in known:
+        raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(known)}")
+    return to_seconds(entry["real_time"], unit, f"{where}.real_time")
 
 
 def _computed(entries: _Entries) -> list[bool]:

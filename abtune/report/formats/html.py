@@ -105,7 +105,7 @@ def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
 
 def longest_label(pages: Sequence[Page]) -> int:
     """Return the letters of the longest label of a shape, so that the columns of all tables line up."""
-    grids = [part for page in pages for part in page if isinstance(part, Grid)]
+    grids = [block for page in pages for block in page if isinstance(block, Grid)]
     return max((len(label) for grid in grids for label in short_labels(grid)[0].values()), default=0)
 
 
