@@ -420,7 +420,7 @@ def test_no_dataset_says_what_to_run(run: Run) -> None:
     assert "abtune datasets" in said
     Path("abtune.nc.runs").mkdir()
     said = refused(run("analyze"))
-    assert "no such file; its abtune sweep, given again, makes it anew from abtune.nc.runs" in said
+    assert "no such file; give its abtune sweep again, which makes it from abtune.nc.runs" in said
 
 
 @pytest.mark.parametrize(

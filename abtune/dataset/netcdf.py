@@ -220,7 +220,7 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
 def _from_its_files(path: Path) -> str:
     """Return how to get a dataset back where the files of its sweep are beside it; empty without them."""
     runs = path.with_name(f"{path.name}.runs")
-    return f"its abtune sweep, given again, makes it anew from {runs}" if runs.is_dir() else ""
+    return f"give its abtune sweep again, which makes it from {runs}" if runs.is_dir() else ""
 
 
 def _shown(value: object) -> str:

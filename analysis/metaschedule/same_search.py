@@ -342,7 +342,7 @@ def conclusion(dataset: xr.Dataset, compared: Sequence[Step]) -> list[str]:
         widest = 100 * max(abs(bound) for step in own for bound in (step.low, step.high))
         gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
         lines += wrapped(
-            f"- Candidates of `{row.shape}`: with {row.baseline.n} + {row.candidate.n} seeds all intervals "
+            f"- Candidates of `{row.shape}`: with {row.baseline.n}+{row.candidate.n} seeds all intervals "
             f"lie within {widest:.1f} %. The cost model makes the average candidate of the last iteration "
             f"{gain:.1f} times as fast as a random one."
         )

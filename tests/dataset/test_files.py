@@ -186,7 +186,7 @@ def test_a_missing_file_says_what_to_run() -> None:
     with pytest.raises(DatasetError, match="no such file; make one with abtune sweep"):
         abtune.open_dataset("absent.nc")
     Path("absent.nc.runs").mkdir()  # of a sweep that was killed before it wrote its dataset
-    said = r"no such file; its abtune sweep, given again, makes it anew from absent\.nc\.runs$"
+    said = r"no such file; give its abtune sweep again, which makes it from absent\.nc\.runs$"
     with pytest.raises(DatasetError, match=said):
         abtune.open_dataset("absent.nc")
 
@@ -213,7 +213,7 @@ def test_truncated_files_are_refused(size: int) -> None:
         abtune.open_dataset("cut.nc")
     Path("cut.nc.runs").mkdir()
     with pytest.raises(
-        DatasetError, match=r"; its abtune sweep, given again, makes it anew from cut\.nc\.runs"
+        DatasetError, match=r"; give its abtune sweep again, which makes it from cut\.nc\.runs"
     ):
         abtune.open_dataset("cut.nc")
 

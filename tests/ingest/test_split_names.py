@@ -34,6 +34,8 @@ def read(*files: str, configs: str, runs: tuple[str, ...] = (), shape: str = "")
     [
         ("sort/old/512", "sort/512"),
         ("old/512", "512"),
+        ("sort:old:512", "sort:512"),
+        ("std::sort:old", "std::sort"),
         ("sort_old", "sort"),
         ("test_old_sort", "test_sort"),
         ("b.py::test_sort[old-512]", "b.py::test_sort[512]"),
@@ -79,7 +81,7 @@ def test_other_benchmarks_are_left_out_with_a_note(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", {"s/old": 2.0, "s/new": 1.0, "golden/x": 3.0, "renewed": 4.0})
     imported = read(path, configs="old,new")
     assert imported.dataset["shape"].values.tolist() == ["s"]
-    assert any("--configs does not name them: golden/x, renewed" in note for note in imported.notes)
+    assert any("no name of --configs is in them: golden/x, renewed" in note for note in imported.notes)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,7 @@ def test_other_benchmarks_are_left_out_with_a_note(tmp_path: Path) -> None:
         ({"s/old": 1.0}, {"configs": "old,,new"}, "is not two names or more"),
         ({"s/old": 1.0}, {"configs": "old,old"}, "is not two names or more"),
         ({"old/new": 1.0}, {"configs": "old,new"}, "'old/new' has old and new, so its configuration is"),
+        ({"old/old": 1.0}, {"configs": "old,new"}, "'old/old' has old twice, so its shape is unclear"),
         ({"s/old": 1.0, "s_old": 2.0, "s/new": 1.0}, {"configs": "old,new"}, "old has timings of s, seed 0"),
         ({"s/old": 1.0, "s/new": 1.0}, {"configs": "old,new", "shape": "s"}, "leave out --shape LABEL"),
     ],
@@ -118,3 +121,19 @@ def test_whoever_names_neither_reads_of_it(tmp_path: Path) -> None:
         AbtuneError, match=r"if each has a shape and one of two configurations: .*--configs OLD,NEW"
     ):
         read(path, configs="")
+
+
+def test_failed_benchmarks_are_failed_runs(tmp_path: Path) -> None:
+    """Also where all runs of a configuration failed; a shape that nothing has a time of is left out."""
+    path = tmp_path / "a.json"
+    entries = [
+        {"name": name, "run_name": name, "run_type": "iteration", "real_time": 1.0, "time_unit": "us"}
+        | ({"error_occurred": True} if name != "sort/old" else {})
+        for name in ("sort/old", "sort/new", "find/old", "find/new")
+    ]
+    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
+    imported = read(str(path), configs="old,new")
+    assert imported.dataset["shape"].values.tolist() == ["sort"]
+    assert imported.dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
+    assert any(note.endswith("sort of new failed, which counts") for note in imported.notes)
+    assert any("find of old failed and has no time, so it is left out" in note for note in imported.notes)

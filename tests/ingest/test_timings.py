@@ -550,12 +550,12 @@ def test_configurations_on_different_machines_are_said(tmp_path: Path) -> None:
     assert [said.partition(", so")[0] for said in read(path).notes if "GPU of" in said] == [note]
     path.write_text(f"{heading}x,old,0,A,2\nx,old,1,B,2\nx,new,0,B,1\nx,new,1,A,1\n", encoding="utf-8")
     assert not [said for said in read(path).notes if "GPU of" in said]
+    lines = [f"x,{config},{seed},{config}{seed % 4},1\n" for config in ("old", "new") for seed in range(9)]
+    path.write_text(heading + "".join(lines), encoding="utf-8")
+    assert "GPU of x: old0 in 3 of 9 runs of old, old1 in 2 of 9 runs of old" in read(path).notes[-1]
     lines = [f"x,{config},{seed},{config}{seed},1\n" for config in ("old", "new") for seed in range(9)]
     path.write_text(heading + "".join(lines), encoding="utf-8")
-    assert (
-        "GPU of x: old0 in 1 of 9 runs of old, old1 in 1 of 9 runs of old, old2 in 1 of 9"
-        in read(path).notes[-1]
-    )
+    assert not [said for said in read(path).notes if "GPU of" in said], "a machine of its own for each run"
     path.write_text(f"{heading}x,old,0,0.71,2\nx,new,0,0.83,1\n".replace("GPU", "cpu"), encoding="utf-8")
     assert not [said for said in read(path).notes if "cpu of" in said], "a load is no machine"
 
@@ -582,6 +582,23 @@ def test_settings_that_differ_are_a_caveat(tmp_path: Path, name: str, old: str, 
     assert f"({name}: {old} in old and {new} in new)" in caveat
 
 
+def test_settings_that_one_run_has_otherwise_are_a_caveat(tmp_path: Path) -> None:
+    """A run of several may differ from the others of its side."""
+    text = two_sides("driver", "535.1", "550.2", seeds=5).replace("x,old,4,535.1", "x,old,4,550.2")
+    (caveat,) = json.loads(read_text(tmp_path, text).attrs["caveats"])
+    assert "(driver: 535.1 in 4 of 5 runs of old and 550.2 in 1 of 5 runs of old and in new)" in caveat
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("dtype", "fp-old", "fp-new"), ("dtype", "", "fp16"), ("dtype", "OLD", "new")]
+)
+def test_settings_that_configurations_name_or_lack_are_no_caveat(
+    tmp_path: Path, name: str, old: str, new: str
+) -> None:
+    """Configurations may be called by the setting that is compared; an empty cell says nothing."""
+    assert "caveats" not in read_text(tmp_path, two_sides(name, old, new)).attrs
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [("date", "05-01", "05-02"), ("cuda", "11.8", "12.4"), ("trials", "64", "2000"), ("layout", "A", "B")],
@@ -600,7 +617,10 @@ def test_a_column_that_tells_configurations_apart_is_said(
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
-    [("commit", "abc", "def"), ("speed", "3.25", "4.5"), ("day", "1", "1"), ("side", "old", "new")],
+    [
+        *(("commit", "abc", "def"), ("commit_date", "05-01", "05-02"), ("impl", "a", "b")),
+        *(("speed", "3.25", "4.5"), ("occupancy", "50%", "75%"), ("day", "1", "1"), ("side", "old", "new")),
+    ],
 )
 def test_a_column_that_says_nothing_new_is_not_said(tmp_path: Path, name: str, old: str, new: str) -> None:
     """A commit and a repeated name are the configuration, and decimals were rather measured."""

@@ -302,6 +302,40 @@ def test_columns_stand_below_each_other(run: Run, tmp_path: Path) -> None:
 
 
 @needs_chromium
+def test_columns_of_all_tables_line_up_on_a_wide_screen(run: Run, tmp_path: Path) -> None:
+    """Tables of shapes with long and short labels have their verdicts at one place."""
+    page_file = tmp_path / "report.html"
+    run("analyze", "h200-deep-winners", "--section", "report", "--output", str(page_file))
+    verdicts = "[...document.querySelectorAll('.shapes:has(.opener) tbody .word')]"
+    starts = f"{verdicts}.map(cell => Math.round(cell.getBoundingClientRect().x))"
+
+    async def act(page: Page) -> None:
+        await page.resize(1400)
+        assert await page.run(f"new Set({starts}).size") == 1
+        await page.resize(1000)
+        assert await page.run(f"new Set({starts}).size") == 2
+
+    seen(page_file, act)
+
+
+@needs_chromium
+def test_a_long_label_leaves_room_for_its_numbers(tmp_path: Path) -> None:
+    """It breaks into lines."""
+    labels = ["_".join(["long"] * 50), "_".join(["other"] * 40)]
+    dataset = abtune.make_dataset([[[2.0, 2.1], [1.0, 1.1]]] * 2, shapes=labels, configs=["old", "new"])
+    page_file = tmp_path / "long.html"
+    page_file.write_text(html.render(analysis_report(abtune.analyze(dataset))), encoding="utf-8")
+    rows = "[...document.querySelectorAll('.shapes tr')]"
+    ends = f"{rows}.map(row => row.lastElementChild.getBoundingClientRect().right)"
+
+    async def act(page: Page) -> None:
+        await page.resize(1500)
+        assert await page.run(f"Math.max(...{ends})") <= 1500
+
+    seen(page_file, act)
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     "command",
     [

@@ -20,7 +20,8 @@ _MACHINE = re.compile(
 )
 # Columns that are other names of configurations.
 _NAMES_CONFIG = re.compile(
-    r"((git|commit)[ _-]?)?(commit|sha|hash|rev|revision|branch|ref|tag|id)|variant|build|version|label|"
+    r"commit.*|(git[ _-]?)?(sha|hash|rev|revision|branch|ref|tag|id)|config.*|impl(ementation)?|backend|"
+    r"algo(rithm)?|author|variant|build|version|label|"
     r"description|comment|note|url|path|file(name)?|command|args|flags",
     re.IGNORECASE,
 )
@@ -82,9 +83,10 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
     unlike, noise = list[str](), list[str]()
     for name, by_shape in runs.items():
         several = [shape for shape, known in by_shape.items() if any(map(_are_several, known.values()))]
-        if differ := [shape for shape, known in by_shape.items() if _are_unlike(known.values())]:
+        differ = [shape for shape, known in by_shape.items() if _are_unlike(known.values())]
+        if differ and not _are_told(by_shape[differ[0]]):
             unlike.append(f"{name}{_of_shapes(differ, by_shape)}: {_by_value(by_shape[differ[0]])}")
-        elif several:
+        elif several and not differ:
             values = listed(map(shortened, dict.fromkeys(itertools.chain(*by_shape[several[0]].values()))))
             noise.append(f"{name}{_of_shapes(several, by_shape)}: {values} in each configuration")
     machine = machines.pop() if len(machines) == 1 else ""
@@ -92,7 +94,9 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
 
 
 def about_columns(cells: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
-    """Yield which columns of a table tell the configurations apart; cells are given by configuration.
+    """Yield which columns of a table, or values of a runner's file, tell the configurations apart.
+
+    Cells are given by configuration.
 
     A column that repeats the names of configurations, or has measured numbers, says nothing new.
     """
@@ -105,11 +109,10 @@ def about_columns(cells: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[st
     for name, values in runs.items():
         known = {config: next(iter(own)) for config, own in values.items() if len(own) == 1}
         is_whole = {config: own.total() for config, own in values.items()} == sizes
-        is_told = all(value.casefold() in config.casefold() for config, value in known.items())
-        is_number = any(re.fullmatch(r"\d*\.\d+", value) for value in known.values())
+        is_number = any(re.fullmatch(r"\d*\.\d+ ?%?|\d+ ?%", value) for value in known.values())
         is_measured = is_number and not _VERSION.fullmatch(name)
         tells_apart = is_whole and len(known) == len(values) and len({*known.values()}) > 1
-        if tells_apart and not (is_told or is_measured or _NAMES_CONFIG.fullmatch(name)):
+        if tells_apart and not (_are_told(values) or is_measured or _NAMES_CONFIG.fullmatch(name)):
             yield f"{name}: {_by_value(values)}; unless you compare that, differences may come from it"
 
 
@@ -120,13 +123,25 @@ def _by_value(runs: _Runs) -> str:
         for value, n in values.items():
             some = config if len(values) == 1 else f"{n} of {values.total()} runs of {config}"
             sides.setdefault(shortened(value), []).append(some)
-    texts = [f"{value} in {some_of(configs)}" for value, configs in sides.items()]
+    whole = all(len(values) == 1 for values in runs.values())
+    texts = [
+        f"{value} in {some_of(configs)}" if whole else f"{value} {listed(f'in {side}' for side in configs)}"
+        for value, configs in sides.items()
+    ]
     return listed(texts if len(texts) < 4 else [*texts[:3], f"{len(texts) - 3} more"])
 
 
 def _of_shapes(some: Sequence[str], known: Collection[str]) -> str:
     # All of several shapes need no names.
     return "" if 1 < len(some) == len(known) else f" of {some_of(some)}"
+
+
+def _are_told(values: _Runs) -> bool:
+    """Return whether the names of configurations say their values, as fp16 and fp32 do."""
+    pairs = [(config.casefold(), next(iter(own)).casefold()) for config, own in values.items()]
+    single = all(len(own) == 1 for own in values.values())
+    # A short name is in many words.
+    return single and all(value in config or (len(config) > 2 and config in value) for config, value in pairs)
 
 
 def _are_several(values: Counter[str]) -> bool:
@@ -136,6 +151,9 @@ def _are_several(values: Counter[str]) -> bool:
 
 def _are_unlike(values: Collection[Counter[str]]) -> bool:
     """Return whether the runs of two configurations have too different shares of the values."""
+    every = sum(values, Counter[str]())
+    if len(every) > every.total() / 2 and all(len(own) > 1 for own in values):
+        return False  # nearly every run has a value of its own, as of rented machines
     return any(
         sum(abs(a[value] / a.total() - b[value] / b.total()) for value in a | b) > 2 * _UNEQUAL
         for a, b in itertools.combinations(values, 2)

@@ -17,6 +17,7 @@ class FileCell:
     where: str  # its line or field in the file
     rounds: tuple[tuple[float, ...], ...]  # seconds, by round; none of a run that failed
     name: str | None = None  # of a shape or a configuration; None where a file tells which
+    was_split: bool = False  # whether its name had both a shape and a configuration
     shape: str | None = None
     config: str | None = None
     seed: int | None = None  # None if the file does not tell
@@ -25,7 +26,7 @@ class FileCell:
     exit_codes: tuple[int | None, ...] = ()  # of the process of each timing (hyperfine)
     failures: tuple[str, ...] = ()  # what stands in a table in place of each time that is NaN
     settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
-    others: Mapping[str, str] = field(default_factory=dict)  # what else a table says of all its times
+    others: Mapping[str, str] = field(default_factory=dict)  # what else a file says of all these times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,14 +51,16 @@ def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
             raise InputError("--configs is for files that name each benchmark; a table has --columns")
         words = [*word.finditer(cell.name)]
         if len(words) > 1:
-            several = f"{cell.where}: {cell.name!r} has {listed(match['config'] for match in words)}"
-            raise DatasetError(f"{source.path}: {several}, so its configuration is unclear; rename it")
+            several = {match["config"]: None for match in words}
+            has = listed(several) if len(several) > 1 else f"{words[0]['config']} twice"
+            unclear = f"{cell.name!r} has {has}, so its {'configuration' if len(several) > 1 else 'shape'} is"
+            raise DatasetError(f"{source.path}: {cell.where}: {unclear} unclear; rename it")
         if words:
             shape = _tidied(word.sub(_CUT, cell.name))
-            cells.append(replace(cell, name=None, shape=shape, config=words[0]["config"]))
+            cells.append(replace(cell, name=None, was_split=True, shape=shape, config=words[0]["config"]))
         else:
             left_out.append(cell.name)
-    notes = [f"left out, because --configs does not name them: {some_of(left_out)}"] if left_out else []
+    notes = [f"left out, because no name of --configs is in them: {some_of(left_out)}"] if left_out else []
     return replace(reading, cells=tuple(cells), notes=(*reading.notes, *notes))
 
 
@@ -69,7 +71,7 @@ def _one_of(configs: Sequence[str]) -> re.Pattern[str]:
     words = (
         f"{begins * name[0].isalnum()}{re.escape(name)}{ends * name[-1].isalnum()}" for name in longest_first
     )
-    return re.compile(rf"(?:{begins}\w+ ?[=:] ?)?(?P<config>{'|'.join(words)})")
+    return re.compile(rf"(?:{begins}\w+(?: ?= ?|: ))?(?P<config>{'|'.join(words)})")
 
 
 def _tidied(name: str) -> str:

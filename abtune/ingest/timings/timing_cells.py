@@ -49,7 +49,7 @@ def import_readings(
     ``shape`` is the label of the only shape, if it is told. ``configs`` are words within the names of
     benchmarks that are configurations.
     """
-    readings = split_names(_without_unknown(readings), configs)
+    readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
     rounds = _by_cell(readings, shape)
     if not any(rounds.values()):
@@ -118,16 +118,25 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
-    """Return the readings with notes on failed runs, and without names that no file has a time of."""
-    timed = {cell.name for reading in readings.values() for cell in reading.cells if cell.rounds}
+    """Return the readings with notes on failed runs, and without benchmarks that no file has a time of."""
+    timed = {_benchmark(cell) for reading in readings.values() for cell in reading.cells if cell.rounds}
     known = {}
     for source, reading in readings.items():
-        lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
+        lost = [cell for cell in reading.cells if _benchmark(cell) is not None and not cell.rounds]
         counted = {True: "failed, which counts", False: "failed and has no time, so it is left out"}
-        notes = [f"{cell.name} {counted[cell.name in timed]}" for cell in lost]
-        kept = tuple(cell for cell in reading.cells if cell.rounds or cell.name in timed or cell.name is None)
+        notes = [f"{_shown(cell)} {counted[_benchmark(cell) in timed]}" for cell in lost]
+        kept = tuple(cell for cell in reading.cells if cell.rounds or _benchmark(cell) in {None, *timed})
         known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
     return known
+
+
+def _benchmark(cell: FileCell) -> str | None:
+    """Return what names a cell of a benchmark runner, without its configuration; None for one of a table."""
+    return cell.shape if cell.was_split else cell.name
+
+
+def _shown(cell: FileCell) -> str:
+    return f"{cell.shape} of {cell.config}" if cell.was_split else str(cell.name)
 
 
 def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Rounds]:

@@ -117,13 +117,16 @@ def read_rows(
             settings={
                 name: value
                 for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
-                if (index in settings and index not in cell.others)
-                or (index in machines and not _LOAD.fullmatch(value))
+                if value
+                and (
+                    (index in settings and len(cell.others.get(index, ())) < 2)
+                    or (index in machines and not _LOAD.fullmatch(value))
+                )
             },
             others={
                 name: value
                 for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
-                if index not in settings | machines | cell.others.keys()
+                if index not in settings | machines and len(cell.others.get(index, ())) < 2
             },
         )
         for (shape, config, seed), cell in table.cells.items()

@@ -71,7 +71,7 @@ def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = _R
         data = path.read_bytes()
         content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
         if not isinstance(content, dict):
-            raise ValueError("it has no names for its values")
+            raise ValueError("it is JSON, but no object")
         return parse(content)
     except PermissionError as error:  # the file may be whole, so nobody is told to remove it
         remedy = "mend this and give the same command again"

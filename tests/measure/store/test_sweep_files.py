@@ -299,7 +299,7 @@ def test_a_run_without_values_says_which(kept: Store) -> None:
     with pytest.raises(StoreError, match=r"cannot be read \(it lacks shape, config and seed\); remove it"):
         kept.records()
     path.write_text("[1, 2]", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"cannot be read \(it has no names for its values\); remove it"):
+    with pytest.raises(StoreError, match=r"cannot be read \(it is JSON, but no object\); remove it"):
         kept.records()
     kept.description.write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match=r"cannot be read \(it lacks 'identity'\)"):

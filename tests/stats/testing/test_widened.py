@@ -116,6 +116,9 @@ def test_forty_runs_of_one_side_are_not_enough() -> None:
     """The other side may hide slow runs, too."""
     first, second = slow_runs(shapes=4, n=20)
     assert not common_noise(TwoSample.without_floor(first[:, :9], second), rng=np.random.default_rng(0))
+    first[:2, 10:], second[2:, 10:] = np.nan, np.nan  # 60 of each side
+    assert common_noise(TwoSample.without_floor(first, second), rng=np.random.default_rng(0))
+    first, second = slow_runs(shapes=4, n=20)
     assert common_noise(TwoSample.without_floor(first[:, :10], second), rng=np.random.default_rng(0))
 
 
