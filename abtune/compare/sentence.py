@@ -49,7 +49,7 @@ def of_dependent(told: Iterable[str]) -> Iterator[str]:
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
-    """Say that shapes have no verdict, and give their reason, or that of the first."""
+    """Say that shapes have no verdict, and why. If reasons differ, that of the first stands."""
     reason = rows[0].reason
     start = f"There is no verdict on {which}"
     if len({row.reason for row in rows}) > 1:

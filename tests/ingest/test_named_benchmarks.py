@@ -163,19 +163,23 @@ def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any
 
 @pytest.mark.parametrize("importer", ["pyperf", "benchmark-dotnet"])
 def test_versions_that_differ_are_said(tmp_path: Path, importer: str) -> None:
-    """The runtime may differ by accident, and a debugger must not be there on one side."""
+    """The runtime may differ by accident; hosts, and a debugger on one side alone, put boosts in doubt."""
     seeds = [{"values": [1.0]}]
     for config, version, debugger in (("old", "3.10.4", True), ("new", "3.12.1", False)):
-        pyperf = {"metadata": {"name": "a", "python_version": version}, "benchmarks": [{"runs": seeds}]}
+        metadata = {"name": "a", "python_version": version, "hostname": f"box-{version}"}
+        pyperf = {"metadata": metadata, "benchmarks": [{"runs": seeds}]}
         text = json.dumps({**pyperf, "runs": [], "version": "1.0"})
         if importer == "benchmark-dotnet":
             host = {"RuntimeVersion": version, "HasAttachedDebugger": debugger}
             document = json.loads(dot_net(("Result", 1, 5.0, 1)))
             text = json.dumps({**document, "HostEnvironmentInfo": host})
         (tmp_path / config).write_text(text, encoding="utf-8")
-    notes = read(importer, *(f"{config}={tmp_path / config}" for config in ("old", "new"))).notes
-    assert "3.10.4 in old and 3.12.1 in new; unless you compare that" in notes[-1]
-    assert any("HasAttachedDebugger" in note for note in notes) is (importer == "benchmark-dotnet")
+    imported = read(importer, *(f"{config}={tmp_path / config}" for config in ("old", "new")))
+    assert "3.10.4 in old and 3.12.1 in new; unless you compare that" in imported.notes[-1]
+    (caveat,) = json.loads(imported.dataset.attrs["caveats"])
+    assert (
+        "hostname of a: box-" if importer == "pyperf" else "HasAttachedDebugger of a: True in old"
+    ) in caveat
 
 
 def of_machine(importer: str, machine: str) -> str:

@@ -60,7 +60,7 @@ def test_the_rest_of_a_name_is_the_shape(tmp_path: Path, name: str, shape: str) 
 
 
 def test_the_first_configuration_is_the_baseline(tmp_path: Path) -> None:
-    """Neither the order in a file nor a word for baseline decides; each file is a seed."""
+    """The order in a file does not decide, nor does a word for baseline."""
     paths = [write(tmp_path / f"{run}.json", {"s/base": 1.0 + run, "s/fast": 2.0}) for run in range(3)]
     dataset = read(*paths, configs="fast,base").dataset
     assert dataset["config"].values.tolist() == ["fast", "base"]

@@ -49,7 +49,7 @@ _JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
 # What a comparison may be about.
 _JMH_OTHERS = ("jdkVersion", "vmName", "jvmArgs")
 _DOT_NET_SETTINGS, _DOT_NET_OTHERS = ("Configuration", "HasAttachedDebugger"), ("RuntimeVersion", "OsVersion")
-_PYPERF_OTHERS = ("python_version", "python_implementation", "hostname")
+_PYPERF_SETTINGS, _PYPERF_OTHERS = ("hostname",), ("python_version", "python_implementation")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
@@ -355,10 +355,12 @@ def pyperf(text: str, _path: Path) -> Iterator[FileCell]:
             # What all benchmarks share stands in the metadata of the file.
             metadata = {**document.get("metadata", {}), **benchmark.get("metadata", {})}
             name, unit = metadata["name"], metadata.get("unit", "second")
+            settings, others = said_in(metadata, _PYPERF_SETTINGS), said_in(metadata, _PYPERF_OTHERS)
             if unit != "second":
                 raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
             for index, run in enumerate(benchmark["runs"]):
                 if values := run.get("values"):
                     seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
-                    others = said_in(metadata, _PYPERF_OTHERS)
-                    yield FileCell(where=where, name=name, rounds=(seconds,), others=others)
+                    yield FileCell(
+                        where=where, name=name, rounds=(seconds,), settings=settings, others=others
+                    )

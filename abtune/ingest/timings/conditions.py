@@ -96,9 +96,8 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
 def about_columns(cells: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
     """Yield which columns of a table, or values of a runner's file, tell the configurations apart.
 
-    Cells are given by configuration.
-
-    A column that repeats the names of configurations, or has measured numbers, says nothing new.
+    Cells are given by configuration. A column that repeats the names of configurations, or has measured
+    numbers, says nothing new.
     """
     runs: dict[str, dict[str, Counter[str]]] = {}  # by column and configuration
     sizes: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What files of timings hold: their cells, before it is known which seed of which configuration each is."""
+"""The cells that files of timings hold, before each has a seed and a configuration."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class FileCell:
 
     where: str  # its line or field in the file
     rounds: tuple[tuple[float, ...], ...]  # seconds, by round; none of a run that failed
-    name: str | None = None  # of a shape or a configuration; None where a file tells which
-    was_split: bool = False  # whether its name had both a shape and a configuration
+    # Of a shape or a configuration, of a shape if ``config`` is known; None where a file tells which.
+    name: str | None = None
     shape: str | None = None
     config: str | None = None
     seed: int | None = None  # None if the file does not tell

@@ -32,7 +32,7 @@ def read_configs(text: str) -> tuple[str, ...]:
 
 
 def split_names(readings: Mapping[Source, Reading], configs: Sequence[str]) -> dict[Source, Reading]:
-    """Return the readings with a shape and a configuration in place of each name; others are left out."""
+    """Return the readings with the shape and the configuration that each name has; others are left out."""
     if not configs:
         return dict(readings)
     split = {source: _split(source, reading, configs) for source, reading in readings.items()}
@@ -57,7 +57,7 @@ def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
             raise DatasetError(f"{source.path}: {cell.where}: {unclear} unclear; rename it")
         if words:
             shape = _tidied(word.sub(_CUT, cell.name))
-            cells.append(replace(cell, name=None, was_split=True, shape=shape, config=words[0]["config"]))
+            cells.append(replace(cell, name=shape, config=words[0]["config"]))
         else:
             left_out.append(cell.name)
     notes = [f"left out, because no name of --configs is in them: {some_of(left_out)}"] if left_out else []

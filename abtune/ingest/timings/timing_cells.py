@@ -91,7 +91,7 @@ def import_readings(
 
 
 def _check_alike(readings: Collection[Reading]) -> None:
-    """Refuse files of which only some have a column of seeds or rounds, or that hold different quantities."""
+    """Refuse files if only some have seeds or rounds, or if they hold different quantities."""
     cells = [cell for reading in readings for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
@@ -119,24 +119,18 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
     """Return the readings with notes on failed runs, and without benchmarks that no file has a time of."""
-    timed = {_benchmark(cell) for reading in readings.values() for cell in reading.cells if cell.rounds}
+    timed = {cell.name for reading in readings.values() for cell in reading.cells if cell.rounds}
     known = {}
     for source, reading in readings.items():
-        lost = [cell for cell in reading.cells if _benchmark(cell) is not None and not cell.rounds]
+        lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
         counted = {True: "failed, which counts", False: "failed and has no time, so it is left out"}
-        notes = [f"{_shown(cell)} {counted[_benchmark(cell) in timed]}" for cell in lost]
-        kept = tuple(cell for cell in reading.cells if cell.rounds or _benchmark(cell) in {None, *timed})
+        notes = [
+            f"{cell.name}{f' of {cell.config}' if cell.config else ''} {counted[cell.name in timed]}"
+            for cell in lost
+        ]
+        kept = tuple(cell for cell in reading.cells if cell.rounds or cell.name in {None, *timed})
         known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
     return known
-
-
-def _benchmark(cell: FileCell) -> str | None:
-    """Return what names a cell of a benchmark runner, without its configuration; None for one of a table."""
-    return cell.shape if cell.was_split else cell.name
-
-
-def _shown(cell: FileCell) -> str:
-    return f"{cell.shape} of {cell.config}" if cell.was_split else str(cell.name)
 
 
 def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Rounds]:
@@ -170,7 +164,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
 
 def _check_told(reading: Reading, source: Source, given: str) -> None:
     """Check that the user says whether the names in a file are shapes or configurations."""
-    names = list(dict.fromkeys(cell.name for cell in reading.cells if cell.name is not None))
+    either = (cell for cell in reading.cells if cell.name is not None and cell.config is None)
+    names = list(dict.fromkeys(cell.name for cell in either))
     if not names or bool(source.config) != bool(given):
         return
     if given:
@@ -191,10 +186,11 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
 
 
 def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) -> tuple[str, str]:
-    if cell.name is not None:  # one name, of the shape or of the configuration
+    if cell.name is not None and cell.config is None:  # of the shape or of the configuration
         return (cell.name, source.config) if source.config else (given, cell.name)
+    own_shape = cell.shape if cell.name is None else cell.name
     needed = (
-        ("shape", cell.shape, given, "--shape LABEL"),
+        ("shape", own_shape, given, "--shape LABEL"),
         ("config", cell.config, source.config, f"--run NAME={shell_path(source.path)}"),
     )
     if lacking := {what: option for what, own, told, option in needed if own is None and not told}:
@@ -206,7 +202,7 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
     for what, own, told, option in needed:
         if own is not None and told:
             raise DatasetError(f"{source.path}: says itself which {what} a time is of; leave out {option}")
-    return cell.shape or given, cell.config or source.config
+    return own_shape or given, cell.config or source.config
 
 
 def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:

@@ -27,7 +27,7 @@ _NOISIEST = 3.0
 # one run that is ten times slower would hide most gains.
 _RARE = 0.01
 # With fewer than five shapes, each side takes this many runs in all: they show a kind of 1 run in 15 with a
-# chance of 94 %. With 30, intervals of normal noise that differs by shape widen in 1 report of 5.
+# chance of 94 %, which is 1 - (14/15)^40.
 _FEWEST_RUNS = 40
 # Values that are drawn at a time.
 _BLOCK = 4_000_000

@@ -95,7 +95,7 @@ def test_pairs_know_it() -> None:
 
 @pytest.mark.parametrize(("shapes", "n"), [(2, 20), (3, 14), (4, 10)])
 def test_two_to_four_shapes_know_it_by_forty_runs(shapes: int, n: int) -> None:
-    """So many runs of each side show how often one is slow."""
+    """Forty runs of each side show how often a run is slow."""
     held = np.zeros(2)
     for seed in range(100):
         intervals = both(TwoSample.without_floor(*slow_runs(shapes, n, seed)))
