@@ -44,6 +44,12 @@ def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resample a quarter as often, where many simulated reports are judged."""
+    monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.RESAMPLES", 9_999)
+
+
+@pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import combinations_with_replacement
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,23 +21,26 @@ from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments, residuals
 
-# RESAMPLES + 1 times a usual tail is a whole number, so quantiles are order statistics.
-RESAMPLES = 9_999
+# RESAMPLES + 1 times a usual tail is a whole number, so quantiles are order statistics. With a quarter of
+# them, another seed of the generator moves bounds of 29 shapes by half a point, and counts by one.
+RESAMPLES = 39_999
 # Shapes at a time: their t are an array of RESAMPLES rows.
-_BLOCK = 32
+_BLOCK = 8
 # A resample has at least this share of the sample's variance. With 5 seeds, 1 resample in 625 is constant.
 _LEAST_SHARE = 0.01
 # In the pool of all shapes that would hide how certain a shape without a failure looks. There a resample may
 # have any variance above rounding.
 _ROUNDING = 1e-12
-# Eight values have 6,435 different resamples; nine have more than RESAMPLES.
+# Eight values have 6,435 different resamples; nine have 24,310.
 _FEW = 8
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
 _STEP = 0.002
 _STEPS = 50_000
-# Draws of more seeds are not kept: those of 1,000 + 1,000 take 150 MB.
-_MOST_KEPT = 200
+# Draws of more seeds are not kept.
+_MOST_KEPT = 50
+# Counts of a side at a time: those of 1,000 seeds would take 300 MB.
+_MOST_DRAWN = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,31 +59,40 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
         n = sorted((group.first.shape[1], group.second.shape[1]))
-        counts, normal = (_draws if sum(n) <= _MOST_KEPT else _draws.__wrapped__)(root, *n)
+        draws = _kept_draws if sum(n) <= _MOST_KEPT else _draws
         for block in group.blocks(_BLOCK):
-            yield _resample(block, counts, normal)
+            yield _resample(block, draws(RESAMPLES, root, *n))
+
+
+_Draw: TypeAlias = tuple[Sequence[Floats], Floats]
+
+
+def _draws(resamples: int, root: int, *n: int) -> Iterator[_Draw]:
+    """Yield the counts of both sides with these numbers of seeds, and normal errors; some at a time."""
+    rng, most = np.random.default_rng([root, *n]), _MOST_DRAWN // max(n)
+    for start in range(0, resamples, most):
+        rows = min(most, resamples - start)
+        yield [_draw_counts(rows, seeds, rng) for seeds in n], rng.standard_normal(rows)[:, np.newaxis]
 
 
 @lru_cache(maxsize=4)  # simulated sweeps of one design all have the same draws
-def _draws(*seed: int) -> tuple[list[Floats], Floats]:
-    """Return the counts of both sides, whose numbers of seeds end the seed, and normal errors."""
-    draws = np.random.default_rng(seed)
-    return [_draw_counts(n, draws) for n in seed[1:]], draws.standard_normal(RESAMPLES)[:, np.newaxis]
+def _kept_draws(resamples: int, root: int, *n: int) -> Sequence[_Draw]:
+    return tuple(_draws(resamples, root, *n))
 
 
-def _draw_counts(n: int, rng: np.random.Generator) -> Floats:
-    """Return how often each resample has each of n values, shape (RESAMPLES, n).
+def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> Floats:
+    """Return how often each resample has each of n values, shape (rows, n).
 
     Of few values, each resample comes as often as its probability says, rounded up or down at random. Drawn
     freely, t of five pairs would have quantiles that change with the seed: it has 126 values, some likely.
     """
     if n > _FEW:
-        return rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)
+        return rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64)
     counts, ends = _all_counts(n)
-    positions = (np.arange(RESAMPLES) + rng.random()) / RESAMPLES
-    rows = np.minimum(np.searchsorted(ends, positions), len(counts) - 1)
+    positions = (np.arange(rows) + rng.random()) / rows
+    chosen = np.minimum(np.searchsorted(ends, positions), len(counts) - 1)
     # Independent of the order on the other side.
-    return counts[rng.permutation(rows)].astype(np.float64)
+    return counts[rng.permutation(chosen)].astype(np.float64)
 
 
 @cache
@@ -91,8 +104,8 @@ def _all_counts(n: int) -> tuple[Integers, Floats]:
     return counts, np.cumsum(factorials[n] / factorials[counts].prod(axis=1)) / n**n
 
 
-def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampled:
-    """Return t of every resample and shape; ``counts`` of the seeds, the side with fewer first."""
+def _resample(group: Group, draws: Iterable[_Draw]) -> Resampled:
+    """Return t of every resample and shape; the draws have the side with fewer seeds first."""
     first, second, floor = group.first, group.second, group.floor
     turn = orientation(residuals(first), residuals(second))
     known = np.nan_to_num(floor, nan=-1.0)
@@ -100,21 +113,30 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
     exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
     sides = exchanged(first, second, exchange)
     floor = np.where(exchange[:, np.newaxis], floor[:, ::-1], floor)
-    errors, limited, own, smears = [], [], [], []
-    for drawn, side, least in zip(counts, sides, floor.T, strict=True):
-        n, rest = side.shape[1], residuals(side)
-        mean = blocked_product(drawn, rest.T) / n
-        squared = blocked_product(drawn, (rest**2).T) / n
-        variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
-        errors.append(mean)
-        limited.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
-        own.append(np.maximum(variance, floored(_ROUNDING * moments(side).variance, least)) / n)
-        # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
-        smears.append(smoothing(side, least)[1])
-    error = errors[0] - errors[1] + np.hypot(*smears) * normal
+    # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
+    smear = np.hypot(*(smoothing(side, least)[1] for side, least in zip(sides, floor.T, strict=True)))
+    errors, limited, own = [], [], []
+    for counts, normal in draws:
+        one, two = map(_mean_and_variances, counts, sides, floor.T)
+        errors.append(one[0] - two[0] + smear * normal)
+        limited.append(np.sqrt(one[1] + two[1]))
+        own.append(np.sqrt(one[2] + two[2]))
+    error, least, scale = map(np.concatenate, (errors, limited, own))
     error = np.where(exchange, -error, error)  # for the sides as given
-    scales = [np.sqrt(one + two) for one, two in (limited, own)]
-    return Resampled(index=group.index, t=over_error(error, scales[0]), error=error, scale=scales[1])
+    return Resampled(index=group.index, t=over_error(error, least), error=error, scale=scale)
+
+
+def _mean_and_variances(drawn: Floats, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return of each resample of a side the mean and its variance, limited and not, shape (rows, members)."""
+    n, rest = side.shape[1], residuals(side)
+    mean = blocked_product(drawn, rest.T) / n
+    squared = blocked_product(drawn, (rest**2).T) / n
+    variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
+    limited, own = (
+        np.maximum(variance, floored(share * moments(side).variance, floor)) / n
+        for share in (_LEAST_SHARE, _ROUNDING)
+    )
+    return mean, limited, own
 
 
 def over_error(error: Floats, scale: Floats) -> Floats:

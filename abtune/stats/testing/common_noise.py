@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abtune.stats.intervals.bootstrap_t import RESAMPLES, PooledT, over_error
+from abtune.stats.intervals import bootstrap_t
+from abtune.stats.intervals.bootstrap_t import PooledT, over_error
 from abtune.stats.skewness import FEWEST_SHAPES
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 
@@ -154,10 +155,10 @@ def _draw(sides: list[Floats], n: tuple[int, int], root: int, *, exchange: bool)
 
 
 def _moments(values: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return means and variances of samples that are drawn from values, each of shape (RESAMPLES,)."""
-    mean, variance = np.empty(RESAMPLES), np.empty(RESAMPLES)
+    """Return means and variances of samples that are drawn from values, one for each resample."""
+    mean, variance = np.empty((2, bootstrap_t.RESAMPLES))
     rows = max(_BLOCK // n, 1)
-    for start in range(0, RESAMPLES, rows):
+    for start in range(0, len(mean), rows):
         block = slice(start, start + rows)
         drawn = rng.choice(values, size=(len(mean[block]), n))
         mean[block], variance[block] = drawn.mean(axis=1), drawn.var(axis=1, ddof=1)

@@ -114,7 +114,9 @@ class Correction:
             return self.adjust(p)
         import numpy as np
 
-        return np.fmax(load(self.joint)(samples, alpha=alpha, rng=rng), p)  # random splits may give less
+        # A generator of its own: what is drawn later does not depend on the correction.
+        own = rng.spawn(1)[0]
+        return np.fmax(load(self.joint)(samples, alpha=alpha, rng=own), p)  # random splits may give less
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""
