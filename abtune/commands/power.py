@@ -28,7 +28,7 @@ Examples:
   abtune power                             with the noise of the abtune.nc that is here
   abtune power h200-pilot --shapes 29      its noise, for a sweep over 29 shapes
   abtune power --cv 3 --boost 2            with a noise of 3%, for a boost of 2%
-  abtune power --cv 15 --correlation 0.7   pairs, whose searches exchange schedules
+  abtune power --cv 15 --correlation 0.7   pairs, such as searches that exchange schedules
 """
 )
 @dataset_argument
@@ -41,7 +41,7 @@ Examples:
     "--correlation",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="R",
-    help="Plan pairs, whose searches exchange schedules: the correlation of their two runs, such as 0.7.",
+    help="Plan pairs: the correlation of their two runs, such as 0.7.",
 )
 @configuration_options()
 @click.option(

@@ -238,18 +238,20 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
-    name, times = "Boost at equal knowledge" if settings.paired else "Boost", ""
+    name, times = "Boost at equal knowledge" if settings.equal_knowledge else "Boost", ""
     if of_searches(dataset):
         times = " Each winner has the time that its own search measured."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
     kind = settings.estimand.words
     ratio = f"{name}: {kind} latency of the baseline, divided by the candidate's, minus 1.{times}"
-    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired else ratio
+    if settings.equal_knowledge:
+        return f"{ratio} {_equal_knowledge(settings, dataset)}"
+    return f"{ratio} Both runs of a pair were timed side by side." if settings.paired else ratio
 
 
 def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
-    """Return what a boost of pairs is, and what it is not."""
+    """Return what a boost at equal knowledge is, and what it is not."""
     contains = "A design space that contains the other one can hardly lose."
     for wider, narrower in permutations((settings.baseline, settings.candidate)):
         if contains_space(dataset, wider, narrower):

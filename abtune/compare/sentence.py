@@ -102,7 +102,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
-    told = f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
+    told = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
     beyond = lone and beyond_interval(lone, settings, lone.verdict, lone.boost_at_least)
     return f"{told} {beyond}" if beyond else told
 

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.schema import is_paired, labels_of
+from abtune.dataset.schema import SeedDesign, design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import extract
 from abtune.shapes import PRESETS, select_labels
@@ -39,7 +39,7 @@ class Settings:
     rng_seed: int = 0  # seed of the resampling
     estimand: Estimand = Estimand.GEOMETRIC_MEAN  # whose ratio the boost is; its name becomes one
     method: str = ""  # the interval; empty for the default of the estimand
-    paired: bool = False  # whether seeds with one number are pairs, as the dataset says
+    design: SeedDesign = SeedDesign.INDEPENDENT  # how runs with one seed number belong together
     correction: str = ""  # holm, max-t, bh or none; empty for the test's, whatever the numbers of seeds
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
@@ -73,6 +73,16 @@ class Settings:
                 f"{self.correction} does not correct the test of the {self.estimand}; "
                 f"choose {', '.join(fitting)}"
             )
+
+    @property
+    def paired(self) -> bool:
+        """Whether runs with one seed number are a pair."""
+        return self.design is not SeedDesign.INDEPENDENT
+
+    @property
+    def equal_knowledge(self) -> bool:
+        """Whether both sides know the same schedules, because their searches exchanged them."""
+        return self.design is SeedDesign.SHARED
 
     @property
     def interval(self) -> Method:
@@ -133,13 +143,13 @@ def make_settings(
     """Return settings for a dataset: names that are not given are its first configurations."""
     first, second = configurations(dataset, baseline, candidate)
     calls = None if weights is None else as_weights(weights)
-    paired = is_paired(dataset)
-    settings = Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
+    design = SeedDesign(design_of(dataset.attrs))
+    settings = Settings(baseline=first, candidate=second, weights=calls, design=design, **choices)  # type: ignore[arg-type]
     if choices.get("correction") or settings.estimand is not Estimand.GEOMETRIC_MEAN:
         return settings
     seeds = zip(*(extract(dataset, config).n.tolist() for config in (first, second)), strict=True)
     default = default_correction(
-        paired=paired,
+        paired=settings.paired,
         looks=LOOKS in dataset.attrs,
         alpha=settings.alpha,
         seeds=[n for n in seeds if min(n) >= 2],  # others have no test

@@ -58,8 +58,8 @@ def make_dataset(
     run_status : array_like of int, shape (shape, config, seed), optional
         Values of :class:`RunStatus`. By default a run is complete if it has a timing, else missing.
     design : str, optional
-        ``"shared"`` if the runs of a seed are a pair, because their searches exchanged schedules, and
-        ``"independent"``, the default, if they are not.
+        ``"paired"`` if the runs of a seed are a pair, because they were timed side by side, ``"shared"`` if
+        their searches exchanged schedules, and ``"independent"``, the default, if they are no pair.
     attrs : mapping, optional
         Further global attributes: device, versions, settings. Texts, numbers, or lists of either.
 

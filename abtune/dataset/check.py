@@ -23,7 +23,7 @@ from abtune.dataset.schema import (
     design_of,
 )
 from abtune.errors import DatasetError, InputError
-from abtune.text import shortened, shown
+from abtune.text import listed, shortened, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,7 +65,7 @@ def validate(dataset: xr.Dataset) -> None:
     check_is_dataset(dataset)
     _validate_version(dataset)
     if design_of(dataset.attrs) not in set(SeedDesign):
-        known = " and ".join(SeedDesign)
+        known = listed(SeedDesign)
         value = shortened(repr(dataset.attrs[DESIGN]))
         raise DatasetError(f"attribute {DESIGN!r} is {value}; this abtune knows {known}")
     for name in REPEAT:

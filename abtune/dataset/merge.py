@@ -65,7 +65,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
     if not timed_again and (unlike := _about_unlike(named)):
         attrs[CAVEATS] = json.dumps(unlike)
-    _check_apart(named, paired=design_of(attrs) == SeedDesign.SHARED)
+    _check_apart(named, paired=design_of(attrs) != SeedDesign.INDEPENDENT)
     return _union(named, attrs)
 
 
@@ -168,7 +168,7 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 def _check_apart(named: Mapping[str, xr.Dataset], *, paired: bool) -> None:
-    """Refuse two runs of one cell, and a pair with a run in each of two datasets: these exchanged nothing."""
+    """Refuse two runs of one cell, and a pair with a run in each of two datasets: these share nothing."""
     for axes in (RUN, _PAIR) if paired else (RUN,):
         owners: dict[tuple[Any, ...], str] = {}
         for name, dataset in named.items():

@@ -57,6 +57,7 @@ class SeedDesign(StrEnum):
     """How runs with one seed number belong together; the values of the attribute ``design``."""
 
     INDEPENDENT = "independent"  # also where the attribute is absent
+    PAIRED = "paired"  # the runs of a seed were timed side by side, so they are a pair
     SHARED = "shared"  # the searches of a seed exchanged their best schedules, so they are a pair
 
 
@@ -67,7 +68,7 @@ def design_of(attrs: Mapping[str, Any]) -> str:
 
 def is_paired(dataset: xr.Dataset) -> bool:
     """Return whether seed k of one configuration and seed k of another are a pair."""
-    return design_of(dataset.attrs) == SeedDesign.SHARED
+    return design_of(dataset.attrs) != SeedDesign.INDEPENDENT
 
 
 def labels_of(dataset: xr.Dataset, axis: str) -> list[str]:

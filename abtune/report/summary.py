@@ -13,7 +13,6 @@ import numpy as np
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import summary
-from abtune.dataset.schema import SeedDesign
 from abtune.errors import InputError
 from abtune.report.columns import OVERALL, overall_columns, overall_interval, overall_lines, shape_columns
 from abtune.report.page import (
@@ -226,7 +225,7 @@ def collect_notes(analysis: Analysis, shown: Sequence[int]) -> tuple[Bullets, li
 
 def title(analysis: Analysis) -> str:
     """Return what is compared."""
-    knowledge = " at equal knowledge" if analysis.settings.paired else ""
+    knowledge = " at equal knowledge" if analysis.settings.equal_knowledge else ""
     return f"{analysis.candidate} against {analysis.baseline}{knowledge}"
 
 
@@ -326,7 +325,7 @@ def analysis_record(analysis: Analysis) -> dict[str, Any]:
     return {
         **fields,
         "origin": summary(analysis.dataset),
-        "design": SeedDesign.SHARED.value if analysis.settings.paired else SeedDesign.INDEPENDENT.value,
+        "design": analysis.settings.design.value,
         "comparisons": tuple(map(comparison_record, analysis.comparisons)),
     }
 

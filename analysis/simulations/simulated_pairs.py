@@ -11,6 +11,7 @@ from simulated_reports import ALPHA, PAIRS, SHAPES, table
 
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
+from abtune.dataset.schema import SeedDesign
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
@@ -116,13 +117,13 @@ def pairs_table(replications: int) -> str:
 
 def pair_p_values(samples: TwoSample) -> tuple[Array, Array]:
     """Return the p-values of the sign-flip test and of the paired t-test, without correction."""
-    settings = Settings(baseline="old", candidate="new", paired=True, correction="none")
+    settings = Settings(baseline="old", candidate="new", design=SeedDesign.PAIRED, correction="none")
     tests = run_tests(samples, settings, np.random.default_rng(0))
     return tests.p_adjusted, tests.p_welch_adjusted
 
 
 def _p(samples: TwoSample, correction: str) -> Array:
-    settings = Settings(baseline="old", candidate="new", paired=True, correction=correction)
+    settings = Settings(baseline="old", candidate="new", design=SeedDesign.PAIRED, correction=correction)
     return run_tests(samples, settings, np.random.default_rng(0)).p_adjusted
 
 

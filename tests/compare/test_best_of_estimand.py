@@ -14,6 +14,7 @@ import abtune
 from abtune.cli import main
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
+from abtune.dataset.schema import SeedDesign
 from abtune.errors import InputError
 from abtune.samples import extract_both, keep_best
 from abtune.sections.calibration.simulation import Pool
@@ -124,7 +125,7 @@ def test_what_cannot_be_kept_is_one_line(given: str, capsys: pytest.CaptureFixtu
 
 def test_pairs_are_refused() -> None:
     with pytest.raises(InputError, match="there is no best-of:2 of pairs"):
-        Settings(baseline="a", candidate="b", estimand=TWO.value, paired=True)
+        Settings(baseline="a", candidate="b", estimand=TWO.value, design=SeedDesign.SHARED)
 
 
 @pytest.mark.parametrize("estimand", BEST_OF)

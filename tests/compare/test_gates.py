@@ -16,6 +16,7 @@ import abtune
 from abtune.compare.gates import judge, unconfirmed
 from abtune.compare.results import Evidence, Rule, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings
+from abtune.dataset.schema import SeedDesign
 
 SETTINGS = Settings(baseline="mainline", candidate="async")
 
@@ -295,7 +296,7 @@ def test_a_difference_that_one_test_finds_alone_is_a_footnote_too() -> None:
     assert unconfirmed(row, SETTINGS).startswith(
         "The permutation test finds a difference, but the Welch t-test does not"
     )
-    assert not unconfirmed(row, Settings(baseline="a", candidate="b", paired=True))
+    assert not unconfirmed(row, Settings(baseline="a", candidate="b", design=SeedDesign.SHARED))
 
 
 def test_a_skewed_side_asks_for_one_more_test() -> None:

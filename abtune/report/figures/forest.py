@@ -64,7 +64,7 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     crosses = {row.shape: (beside or {}).get(row.shape, math.nan) for row in analysis.comparisons}
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))
-    knowledge = " at equal knowledge" if analysis.settings.paired else ""
+    knowledge = " at equal knowledge" if analysis.settings.equal_knowledge else ""
     notes = [
         f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)",
         f"dotted: margin of {plain_percent(analysis.settings.margin)}",

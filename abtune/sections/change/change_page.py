@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from abtune.compare.sentence import of_dependent
 from abtune.compare.settings import alpha_of
+from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, decimals_of, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
 from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, ShapeChange
@@ -62,7 +63,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Prose(f"{' '.join(lines)} {_compared(change)}", remark=True),
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change)), words=tuple(ChangeVerdict)),
         _table(change),
-        *([Prose(_OTHER_DESIGN)] if change.boosts and len(set(change.designs)) > 1 else []),
+        *([Prose(_OTHER_DESIGN)] if change.boosts and set(change.designs) > {SeedDesign.SHARED} else []),
         Prose(meaning, remark=True),
         Bullets(tuple(_notes(change))),
     )

@@ -85,7 +85,7 @@ class Change:
     same_winners : bool
         Whether each winner is compared with itself, because both datasets time the same.
     designs : tuple of str
-        ``"independent"``, or ``"shared"`` where the runs of a seed are pairs.
+        ``"independent"``, or ``"paired"`` or ``"shared"`` where the runs of a seed are pairs.
     boosts : tuple of MeanChange
         Mean boost of each dataset over the shapes of ``overall``; empty for latencies.
     only_a, only_b : tuple of str

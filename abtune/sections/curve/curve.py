@@ -115,7 +115,7 @@ def boost_curve(analysis: Analysis) -> Curve:
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=method.words,
-        caveats=(*_caveats(points, used), *([BEFORE_EXCHANGE] if settings.paired else [])),
+        caveats=(*_caveats(points, used), *([BEFORE_EXCHANGE] if settings.equal_knowledge else [])),
     )
 
 

@@ -240,7 +240,7 @@ def power(
     cv : float, optional
         Plan with this noise between seeds instead: the coefficient of variation, a fraction.
     correlation : float, optional
-        Plan pairs, whose searches exchange schedules: the correlation of their runs, from 0 to below 1.
+        Plan pairs: the correlation of their two runs, from 0 to below 1.
     baseline, candidate : str, optional
         Configurations of the dataset; by default its first two.
     shapes : int, optional

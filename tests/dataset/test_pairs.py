@@ -23,19 +23,20 @@ def sweep(design: str | None = "shared", seeds: range = range(2), shape: str = "
 def test_the_design_is_an_attribute() -> None:
     """Absent means independent; what is given is kept."""
     assert "design" not in sweep(None).attrs
-    assert [is_paired(sweep(design)) for design in (None, "independent", "shared")] == [False, False, True]
+    paired = [is_paired(sweep(design)) for design in (None, "independent", "paired", "shared")]
+    assert paired == [False, False, True, True]
     assert sweep().attrs["design"] == "shared"
 
 
-@pytest.mark.parametrize("design", ["paired", "", 1])
+@pytest.mark.parametrize("design", ["pairs", "", 1])
 def test_an_unknown_design_is_refused(design: object) -> None:
     """One line names it, from Python as from a file."""
-    message = f"attribute 'design' is {design!r}; this abtune knows independent and shared"
+    message = f"attribute 'design' is {design!r}; this abtune knows independent, paired and shared"
     with pytest.raises(DatasetError) as refused:
         validate(sweep().assign_attrs(design=design))
     assert str(refused.value) == message
-    with pytest.raises(DatasetError, match="attribute 'design' is 'paired'"):
-        sweep("paired")
+    with pytest.raises(DatasetError, match="attribute 'design' is 'pairs'"):
+        sweep("pairs")
 
 
 def test_files_keep_the_design_and_the_origin_of_trials(tmp_path: Path) -> None:
