@@ -15,14 +15,7 @@ from dataclasses import replace
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
-from abtune.ingest.table_columns import (
-    FIELDS,
-    OUTCOME,
-    about_summaries,
-    have_units,
-    is_summary,
-    time_columns,
-)
+from abtune.ingest.table_columns import FIELDS, OUTCOME, about_summaries, have_units, is_summary, time_columns
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, SETTING, splitting_words

@@ -17,13 +17,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
-from abtune.measure.workers.fork_server import (
-    CallFailed,
-    CallTimedOut,
-    ChildDied,
-    ForkServer,
-    how_it_ended,
-)
+from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ForkServer, how_it_ended
 
 # Seconds for a child that has closed its connection to end by itself.
 HANG_UP_WAIT = 5.0

@@ -16,13 +16,7 @@ from abtune.stats.moderated import fit_prior
 from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import (
-    both_variances,
-    floored_moments,
-    half_width,
-    mean_of_known,
-    variance_of_both,
-)
+from abtune.stats.variance import both_variances, floored_moments, half_width, mean_of_known, variance_of_both
 
 # Fewer seeds often all end at one of two speeds. Then the variances of all shapes mislead, too.
 _FEWEST_MODERATED = 4
