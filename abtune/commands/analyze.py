@@ -152,7 +152,6 @@ def _judge(dataset: xr.Dataset, options: dict[str, Any]) -> tuple[Analysis, ...]
 def _view(
     source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
 ) -> View:
-    """Return what of the analysis is shown."""
     from abtune.report.summary import ONE_RUN_PER_CELL, TIMINGS_OF_ONE_RUN, View, chosen_rows
 
     timings = dataset.attrs.get("latency_source") == "timings" and dataset.sizes["repeat"] > 1
@@ -186,7 +185,6 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
 
 
 def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
-    """Yield the main report if it is wanted, and the sections."""
     from abtune.report.page import folded
     from abtune.report.summary import analysis_section
 

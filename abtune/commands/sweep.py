@@ -345,7 +345,6 @@ def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) ->
 
 
 def _command(options: Mapping[str, Any]) -> str:
-    """Return the command of this session, without the circumstances."""
     # Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
     words = ["abtune", "sweep"]
     for name, value in options.items():

@@ -242,7 +242,6 @@ def _about_resolution(
 
 
 def _about_units(judged: Sequence[Comparison]) -> Iterator[str]:
-    """Yield where one configuration is implausibly fast."""
     far = [row.shape for row in judged if abs(math.log1p(row.boost)) > math.log(_OTHER_UNIT)]
     if far:
         yield (
@@ -266,7 +265,6 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) -> Iterator[str]:
-    """Yield what so few seeds cannot show."""
     unit = settings.unit
     if fewest < FEWEST_PAIRS and shapes > 1:
         yield (
@@ -303,7 +301,6 @@ def of_neighbours(series: Sequence[Floats], rng_seed: int, where: str = "") -> I
 
 
 def _about_failed(sides: Sides) -> Iterator[str]:
-    """Yield a caveat if one side lost a larger share of its runs than the other."""
     lost = [int(side.failed.sum()) for side in sides]
     runs = [int((side.n + side.unpaired).sum()) + own for side, own in zip(sides, lost, strict=True)]
     shares = [own / max(of, 1) for own, of in zip(lost, runs, strict=True)]

@@ -194,7 +194,6 @@ def _mean(values: Floats) -> float:
 
 
 def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level: float) -> Weighted:
-    """Return the boost of the summed time of all calls of a program."""
     # T = sum w L with the geometric mean latencies L; d log T = sum (w L/T) d log L. So the error of log T is
     # that of a weighted sum of mean logs, summed within each seed first.
     unknown = [label for label in weights.calls if label not in shapes]

@@ -108,7 +108,6 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:
-    """Return how many shapes are faster, not much slower, slower."""
     shown = Counter(row.verdict for row in rows)
     bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
     parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]

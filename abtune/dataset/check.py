@@ -136,7 +136,6 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
-    """Refuse the first number that is impossible, and say where it is."""
     values, (words, holds) = dataset[name].values, _RULES[name]
     wrong = np.argwhere(~(np.isnan(values) | holds(values)))
     if len(wrong):

@@ -134,7 +134,6 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
 
 
 def _hint_of_table(path: Path, text: str) -> str:
-    """Return what to do with a file that may be a table."""
     heading = first_line(text).strip()
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return _hint_of_markdown(text)

@@ -73,7 +73,6 @@ def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, .
 
 
 def _named(spec: str) -> tuple[str, str]:
-    """Return the configuration and the path of an entry ``NAME=PATH``."""
     config, sign, path = spec.partition("=")
     if not (sign and config.strip() and path):
         raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")

@@ -63,7 +63,6 @@ class _Records:
 
 @functools.lru_cache(maxsize=1)  # readers look at the heading first
 def _records(text: str) -> _Records:
-    """Return the records of JSON."""
     lines: list[int] = []
     documents: list[Any] = []
     error: DatasetError | None = None
@@ -117,7 +116,6 @@ def _with_keys(objects: Mapping[str, Any]) -> list[Any]:
 
 
 def _of_objects(lists: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the lists that hold objects alone."""
     return {name: some for name, some in lists.items() if some and all(isinstance(one, dict) for one in some)}
 
 

@@ -55,7 +55,6 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
 
 
 def _claims(analyses: Sequence[Analysis]) -> Iterator[Column]:
-    """Yield for how many shapes each claim holds at least."""
     tolerance = analyses[0].settings.tolerance
     for heading, claim, beyond, gives_way in (
         ("faster", FASTER, 0.0, 3),

@@ -81,7 +81,6 @@ def gate_sentences(row: Comparison) -> tuple[str, ...]:
 
 
 def _dots(sides: Sequence[Sample]) -> Dots:
-    """Return the seeds of both sides, on a scale whose ends are in microseconds."""
     strips = tuple(
         Strip(
             name=side.config,

@@ -164,7 +164,6 @@ def _intervals(by_method: Mapping[str, Analysis], index: int, judged: str) -> It
 
 
 def _tests(row: Comparison, settings: Settings) -> Iterator[MethodTest]:
-    """Yield the tests that judge this shape."""
     test = settings.difference_test
     yield MethodTest(test=test.name, p=row.p, p_adjusted=row.p_adjusted)
     if test.confirmed_by:

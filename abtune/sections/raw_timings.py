@@ -197,7 +197,6 @@ def _parts(timings: Timings) -> Iterator[Part]:
 
 
 def _about_rows(rows: Sequence[Series]) -> Iterator[str]:
-    """Yield each caveat once, with the rows that have it."""
     having: dict[str, list[str]] = {}
     several_shapes = len({row.shape for row in rows}) > 1
     for row, label in zip(rows, _labels(rows), strict=True):

@@ -195,7 +195,6 @@ def _percents(values: Iterable[float], decimals: int) -> list[str]:
 
 
 def _estimates(rows: Sequence[Together], level: str) -> Grid:
-    """Return two rows for each kind of shapes: mean boost, share of shapes."""
     bounds = intervals([(row.mean.low, row.mean.high) for row in rows], 2)
     lines = []
     for row, bound in zip(rows, bounds, strict=True):
@@ -212,7 +211,6 @@ def _estimates(rows: Sequence[Together], level: str) -> Grid:
 
 
 def _shape_by_shape(shapes: Sequence[SingleRunPair]) -> Iterator[Part]:
-    """Yield a table for each kind of workload."""
     for workload in dict.fromkeys(pair.workload for pair in shapes):
         pairs = [pair for pair in shapes if pair.workload == workload]
         yield Heading(f"shape by shape{workload and f': {workload}'}", minor=True)

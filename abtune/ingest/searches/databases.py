@@ -62,7 +62,6 @@ def _searches(_: Path, texts: Mapping[Path, str]) -> list[Search]:
 
 
 def _read_records(text: str, workloads: int) -> dict[int, list[_Record]]:
-    """Return the records of each workload by its number."""
     records: dict[int, list[_Record]] = {}
     timed: dict[str, int] = {}
     for number, line in json_documents(text):
@@ -93,7 +92,6 @@ def _trial(seconds: Any) -> Trial:
 
 
 def _read_workloads(text: str) -> list[tuple[str, str]]:
-    """Return the hash and the module of each workload."""
     workloads = []
     for number, line in json_documents(text):
         match line:

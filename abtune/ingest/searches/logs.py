@@ -194,7 +194,6 @@ def _positive(text: str) -> float:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return the logs of a run."""
     with reading(path):
         files = logs_in(path) if path.is_dir() else [path]
     if not files:

@@ -114,7 +114,6 @@ def _read_heading(cells: Sequence[str], unit: str) -> Table:
 
 
 def _tables(lines: Iterable[_Row]) -> list[tuple[int, list[str], list[_Row]]]:
-    """Return the line, the heading and the rows of each table of results."""
     tables: list[tuple[int, list[str], list[_Row]]] = []
     is_inside = False
     for number, cells in lines:
@@ -189,7 +188,6 @@ def _with_sizes_joined(table: list[_Row], titles: Mapping[int, str]) -> Iterator
 
 
 def _move_units(rows: Sequence[list[str]]) -> None:
-    """Move the units of cells such as 1.5 ms into the headings of their columns."""
     for index in range(1, len(rows[0]) if rows else 0):
         own = [row[index] for row in rows[1:] if not is_summary(row[0])]
         cells = [cell for cell in own if cell.casefold() not in MISSING]
@@ -224,7 +222,6 @@ def _is_heading(cells: Sequence[str]) -> bool:
 
 
 def _bare(cell: str) -> str:
-    """Return a cell without the marks around it."""
     for _ in range(3):
         match = _MARKED.fullmatch(cell := cell.strip())
         cell = match[2] if match else cell

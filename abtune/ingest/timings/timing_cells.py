@@ -107,7 +107,6 @@ def _check_alike(readings: Collection[Reading]) -> None:
 
 
 def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
-    """Yield each note once, with the files that it is about."""
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):

@@ -340,7 +340,6 @@ def _left_out(line: tuple[int, str]) -> str:
 
 
 def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
-    """Return the timings of a result that begins there, and its end."""
     match = _INSIDE.match(text, start)
     if match is None:
         raise DatasetError(f"{where}: the result is cut short; it ends with '))'")

@@ -93,7 +93,6 @@ async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
 
 
 async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Candidate]:
-    """Return random schedules of a problem."""
     # Sampling takes half a second on a GPU, an evolutionary iteration 85 s (``plan._TYPICAL``).
     config = replace(problem.config, strategy="replay-trace", strategy_options={})
     sampling = replace(problem, config=config)
@@ -105,7 +104,6 @@ async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Ca
 
 
 async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, taker: Configuration) -> None:
-    """Have one configuration take over a few schedules of another."""
     # A space of one's own may be made for the workloads of this sweep.
     given = Problem(shape=plan.shapes[0], config=giver, target=plan.settings.target)
     candidates = await _sample(cluster, given, SCHEDULES)

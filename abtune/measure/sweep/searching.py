@@ -80,7 +80,6 @@ class Search:
         return failed and len(longer.trials) > len(self.history.trials)
 
     async def _propose(self, attempt: int) -> History:
-        """Return the history after the first step of an iteration: propose candidates."""
         history = self.history
         count, threads = history.count(self.settings), self.cluster.threads(self.session.runs_left)
         task = (propose, self._problem, history, count, self._rng_seed(attempt), threads)
@@ -115,7 +114,6 @@ class Search:
         return int(rng.integers(1, 2**31 - 1))
 
     async def _try(self) -> History:
-        """Return the history after the second step of an iteration: build and time the candidates."""
         history, cores = self.history, self.cluster.threads(self.session.runs_left)
         tried = (self.settings, self.cluster, self._problem, history.pending)
         try:

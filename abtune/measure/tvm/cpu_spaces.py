@@ -28,7 +28,6 @@ def vector_tiles(target: Any) -> Any:
 
 
 def _with_vectors(tiling: Any) -> Any:
-    """Return the rule for wide vectors that tiles like another rule."""
     return MultiLevelTilingWideVector(
         tiling.structure,
         vector_length_in_bits=VECTOR_BITS,

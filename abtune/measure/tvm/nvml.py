@@ -63,7 +63,6 @@ def versions() -> dict[str, str]:
 
 
 def _nvml() -> Any:
-    """Return NVML, ready to be asked."""
     import pynvml
 
     pynvml.nvmlInit()

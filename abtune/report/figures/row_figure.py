@@ -148,7 +148,6 @@ def _overall(analysis: Analysis) -> list[Row]:
 
 
 def _numbers(drawn: Interval, decimals: int) -> tuple[str, str]:
-    """Return a boost and its interval in the digits of the report."""
     return percent_cell(drawn.value, decimals), limits(drawn.low, drawn.high, decimals)
 
 
@@ -202,7 +201,6 @@ def _told(rows: Sequence[Row], level: float, first: Sequence[str]) -> list[tuple
 
 
 def _lines(texts: Sequence[str], most: int) -> str:
-    """Return texts in lines of at most ``most`` letters."""
     lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in texts)
     return plain("\n".join(itertools.chain.from_iterable(lines)))
 

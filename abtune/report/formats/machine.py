@@ -146,7 +146,6 @@ def _has_candidates(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _reason(row: Mapping[str, Any]) -> str:
-    """Return verdict, boost and reason of a shape."""
     decimals = sentence_decimals(row["boost_low"], row["boost_high"])
     boost = percent_cell(row["boost"], decimals)
     interval = limits(row["boost_low"], row["boost_high"], decimals)

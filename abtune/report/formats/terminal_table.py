@@ -121,7 +121,6 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
 
 
 def _fit(grids: Sequence[Grid], console: Console) -> Fit:
-    """Choose the columns of tables with the same headings."""
     columns = _widest(grids, console)
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
@@ -202,7 +201,6 @@ def _left_by_important(columns: Sequence[_Texts], widths: Sequence[int], width: 
 
 
 def _left(width: int, columns: Iterable[int]) -> int:
-    """Return what columns of these widths leave of a width."""
     return width - sum(GAP + column for column in columns)
 
 

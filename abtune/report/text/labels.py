@@ -73,7 +73,6 @@ class _Form:
 
 
 def _forms(labels: Sequence[str]) -> list[_Form]:
-    """Return the labels by the names of their fields."""
     fields = [_BEFORE_FIELD.split(label) for label in labels]
     places: dict[tuple[str, ...], list[int]] = {}
     for index, row in enumerate(fields):

@@ -169,7 +169,6 @@ def _overall(sides: Sequence[Floats], trials: int, used: Booleans, settings: Set
 
 
 def _point(trials: int, logs: Floats, latency: Sequence[float], n: Integers) -> Point:
-    """Return a point; ``logs`` are a log boost and its bounds."""
     boost, low, high = map(from_log, logs)
     return Point(
         trials=trials,

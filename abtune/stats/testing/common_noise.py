@@ -113,7 +113,6 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[Commo
 
 
 def _are_enough(groups: Sequence[Group]) -> bool:
-    """Return whether there are five shapes, or several with enough runs."""
     shapes = sum(len(group.index) for group in groups)
     sides = ([group.first for group in groups], [group.second for group in groups])
     runs = min(sum(shapes_of.size for shapes_of in side) for side in sides)

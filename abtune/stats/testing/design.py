@@ -40,7 +40,6 @@ class Requirement:
 
 
 def _broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
-    """Return arrays of floats broadcast against each other."""
     return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
 
 
