@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +46,6 @@ class Trace:
     """The steps of one schedule, in order."""
 
     instructions: tuple[Instruction, ...]
-
-    def annotated(self, key: str) -> Iterator[Instruction]:
-        """Return the instructions that annotate with a key."""
-        return (step for step in self.instructions if step.annotation == key)
 
     def before_postprocessing(self) -> Trace:
         """Return the part that does not depend on the target."""
@@ -161,7 +156,8 @@ def adopted(config: Configuration, trace: Trace) -> list[Trace]:
     """Return the variants of a schedule that a configuration could have found."""
     skipped = config.skipped_annotation
     # A design space of its own, with a transfer, does not hold the schedules of another one.
-    is_outside = (skipped and any(trace.annotated(skipped))) or (config.space and config.transfer)
+    is_skipped = bool(skipped) and any(step.annotation == skipped for step in trace.instructions)
+    is_outside = is_skipped or (config.space and config.transfer)
     as_it_is = [] if is_outside else [trace]
     carried = carry_over(config, trace) if config.transfer else []
     return as_it_is + [variant for variant in carried if variant not in as_it_is]

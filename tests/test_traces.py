@@ -38,7 +38,8 @@ def step(name: str, **fields: Any) -> Instruction:
 
 def pipeline_stage(trace: Trace) -> int | None:
     """Return the stage of the computation in the pipeline of a schedule; None if it has no pipeline."""
-    return next((int(one.inputs[1][-1]) for one in trace.annotated(f"{PREFIX}stage")), None)
+    stages = (step.inputs[1] for step in trace.instructions if step.annotation == f"{PREFIX}stage")
+    return next((int(stage[-1]) for stage in stages), None)
 
 
 def shape_of(trace: Trace) -> list[Any]:

@@ -210,10 +210,8 @@ def plan_words(
         basis = f"from {count(cost.from_runs, 'finished run')}"
     searchers, cost_time = count(workplace.cores, "core"), span(cost.seconds)
     if workplace.scheduler:
-        searchers, cost_time = (
-            f"the workers of {workplace.scheduler}",
-            f"{span(cost.core_seconds)} of one core",
-        )
+        searchers = f"the workers of {workplace.scheduler}"
+        cost_time = f"{span(cost.core_seconds)} of one core"
     noisy = "; timings of this CPU will be noisy" if facts.shares_cores else ""
     lines = {
         "target": f"{facts.kind}: {devices}, searched by {searchers}",

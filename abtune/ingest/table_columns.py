@@ -166,10 +166,3 @@ def check_names(configs: Iterable[str]) -> None:
         if (match := _STATISTIC.fullmatch(folded)) and match[1] in names:
             of = f"a statistic of {shortened(names[match[1]])!r} by its name"
             raise DatasetError(f"column {shortened(name)!r} is {of}; take it out")
-
-
-def no_unit(configs: Sequence[str], known: Iterable[str]) -> InputError:
-    """Return the error for headings without a unit; it names all, because some may be no configurations."""
-    check_names(configs)
-    are = f"nothing says in which unit the numbers of {listed_columns(configs)} are"
-    return InputError(f"{are}; give --unit, one of {', '.join(known)}")

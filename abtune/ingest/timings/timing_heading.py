@@ -26,7 +26,6 @@ from abtune.ingest.table_columns import (
     lacks_names,
     listed_columns,
     measured,
-    no_unit,
     sizes,
     time_columns,
 )
@@ -212,7 +211,8 @@ def read_wide_columns(row: Sequence[str], columns: Mapping[str, int], unit: str)
     bare = [configs[index] for index in configs if not units[index]]
     check_names(configs.values())
     if len(bare) == len(configs):
-        raise no_unit(bare, UNITS)
+        are = f"nothing says in which unit the numbers of {listed_columns(bare)} are"
+        raise InputError(f"{are}; give --unit, one of {', '.join(UNITS)}")
     if bare:
         one = shortened(bare[0])
         remedy = f"name it '{one} (ms)' or '{one} (GFLOPS)', or take it out if it is no configuration"

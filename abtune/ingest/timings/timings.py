@@ -12,7 +12,6 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError, InputError, unknown_name
@@ -202,10 +201,6 @@ def _is_of_runner(text: str) -> bool:
     return text.lstrip()[:1] == "{" and (runner or _HYPERFINE.match(text) is not None)
 
 
-def _recognises(_: Path, text: str) -> bool:
-    return _is_of_runner(text) or has_results(text) or has_times(text)
-
-
 # What says which column of a table holds what.
 OPTIONS = (
     Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
@@ -231,7 +226,7 @@ TIMINGS = Importer(
     names are shapes, and old is the configuration. With --shape they are configurations. With --configs they
     have both.
     """,
-    recognises=_recognises,
+    recognises=lambda _, text: _is_of_runner(text) or has_results(text) or has_times(text),
     read=_read,
     run_is="A file of timings",
     options=(

@@ -139,8 +139,7 @@ class Slot:
         """Kill the process that serves now, from any thread; calls fail until the slot is resumed."""
         # So a loop over calls ends at once, and not after one failure per call.
         self._interruptions += 1
-        child = self._child
-        if child is not None:
+        if (child := self._child) is not None:
             child.kill()
 
     def resume(self) -> None:
@@ -154,8 +153,7 @@ class Slot:
     def close(self) -> None:
         """End all processes, from any thread; there will be no others."""
         self._closed = True
-        child = self._child
-        if child is not None:
+        if (child := self._child) is not None:
             # Before the lock is taken: a call in progress holds it until its process is gone.
             child.kill()
         self.replace()

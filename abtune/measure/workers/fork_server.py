@@ -128,8 +128,7 @@ class ForkServer:
     def close(self) -> None:
         """End the process; its children end with it."""
         self._closed = True
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()  # before the lock: a thread that waits for an answer holds it
         with self._lock:
             self._discard()

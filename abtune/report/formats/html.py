@@ -50,11 +50,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
-        "breakable": breakable,
-        "name": name,
-        "kind": lambda block: type(block).__name__,
-    }
+    environment.filters |= {"breakable": breakable, "name": name, "kind": lambda block: type(block).__name__}
     environment.globals |= {
         "breaks": lambda heading: len(heading) > _BREAKS,
         "draw_axis": draw_axis,

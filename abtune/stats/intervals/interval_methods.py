@@ -41,11 +41,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
             "configuration",
             function=f"{_HOME}.bootstrap:expanded_percentile",
         ),
-        Method(
-            name="welch",
-            words="Welch's t of mean log latency",
-            function="abtune.stats.estimates:welch",
-        ),
+        Method(name="welch", words="Welch's t of mean log latency", function="abtune.stats.estimates:welch"),
         Method(
             name="paired-bootstrap",
             paired=True,
