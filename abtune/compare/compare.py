@@ -226,10 +226,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 
 def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails | None) -> Verdict:
-    """Return the verdict on one shape, as :func:`compare` does for a dataset without looks.
-
-    ``known`` are the tails of the other shapes, which then are not drawn anew.
-    """
+    """Return the verdict on one shape of a dataset without looks; ``known`` are tails of the other shapes."""
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     statistics = compute(keep_best(runs, settings.estimand), settings, known=known)
     evidence = tuple(evidence_of(dataset, runs, statistics, None))  # no verdict depends on the plan

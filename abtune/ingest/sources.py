@@ -56,10 +56,7 @@ def recorded_path(path: Path) -> str:
 
 
 def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name.
-
-    A path may hold ``*``, ``?`` and ``[...]``. A file that comes twice is refused.
-    """
+    """Return files that tell their configurations, then those of ``NAME=PATH``; paths may be patterns."""
     sources: list[Source] = []
     counts: Counter[str] = Counter()
     for config, pattern in (*(("", pattern) for pattern in patterns), *map(_named, specs)):

@@ -130,10 +130,7 @@ def _decoding(text: str) -> Iterator[None]:
 
 
 def json_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the documents that a text has in a row, or the objects in one list, each with its line.
-
-    Lines that start with ``#`` may stand between documents.
-    """
+    """Yield documents in a row, or the objects in one list, with their lines; ``#`` begins a comment."""
     decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), _OBJECTS.match(text) is not None
     between = re.compile(r"[\s,]*" if is_list else r"(?:\s|#[^\n]*)*")
     line, before, position = 1, 0, text.find("[") + 1 if is_list else 0

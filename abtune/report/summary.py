@@ -71,10 +71,7 @@ class View:
 def chosen_rows(
     analysis: Analysis, names: Sequence[str] | None, *, order: str | None
 ) -> tuple[int, ...] | None:
-    """Return the positions of the comparisons that are shown, in order; None for all as they are.
-
-    Names are those of verdicts, or what :func:`select_labels` takes.
-    """
+    """Return which comparisons are shown, by shape or verdict, in order; None for all as they are."""
     if names is None and order is None:
         return None
     rows = analysis.comparisons

@@ -1,8 +1,4 @@
-"""The figures of an analysis by name: the only place that lists them.
-
-To add a figure, write a function from an analysis to a matplotlib figure, and add an entry to
-``FIGURES``. ``abtune plot --kind`` and ``Analysis.plot`` offer every entry.
-"""
+"""The figures of an analysis by name: the only place that lists them. It loads none of them."""
 
 from __future__ import annotations
 

@@ -249,10 +249,7 @@ def workplace_options(cores_help: str) -> Option:
 
 
 def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplace:
-    """Return the workplace that the options mean, with its target found here or at a cluster.
-
-    On request, a trial of a second tells how fast its cores search.
-    """
+    """Return the workplace of the options; if ``tried``, a trial of a second tells how fast cores search."""
     from abtune.measure.plan.workplace import Workplace, machine_load, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 

@@ -195,10 +195,7 @@ def _rate_of(name: str) -> str:
 
 
 def read_wide_columns(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table:
-    """Return the heading of a table whose further columns are configurations, or boosts of these.
-
-    A column that names no unit has ``unit``.
-    """
+    """Return the heading of a table with columns of configurations; one that names no unit has ``unit``."""
     boosts = {*range(len(row))} - {*measured(row), *columns.values()}
     headings = {index: read_heading(name, UNITS) for index, name in _configurations(row, columns).items()}
     configs = {index: heading.name for index, heading in headings.items()}

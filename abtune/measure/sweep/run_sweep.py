@@ -143,10 +143,7 @@ def remeasuring_plan(
 
 
 def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[str, Any]) -> None:
-    """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners.
-
-    A store of a sweep, or of the winners of another dataset, is refused.
-    """
+    """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners."""
     records = records_from_dataset(dataset)
     store.check(plan)
     recorded = store.recorded()

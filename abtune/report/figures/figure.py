@@ -58,10 +58,7 @@ def require_matplotlib() -> None:
 
 @contextlib.contextmanager
 def default_settings() -> Iterator[None]:
-    """Draw as matplotlib does by itself, whatever a matplotlibrc says: TeX refuses underscores of labels.
-
-    Behind its own font come those that have what it lacks, if there are any.
-    """
+    """Draw as matplotlib does by itself, whatever a matplotlibrc says: TeX refuses underscores of labels."""
     import matplotlib as mpl
     from matplotlib.font_manager import get_font_names
 

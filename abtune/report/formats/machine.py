@@ -90,10 +90,7 @@ _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
 
 def render_junit(report: Report) -> str:
-    """Return a test case for each shape as JUnit XML; the class is the kind of workload.
-
-    The name of the candidate stands before it if there are several.
-    """
+    """Return a test case for each shape as JUnit XML; the class is the kind of workload."""
     from xml.etree import ElementTree
 
     rows = rows_of(report, "JUnit XML", needs="reason")
