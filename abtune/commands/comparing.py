@@ -103,7 +103,7 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     """Return the datasets by path or name; say which files of folders are skipped, and why."""
     import abtune
     from abtune.ingest.sources import natural
-    from abtune.sections.change.comparable import do_not_fit
+    from abtune.sections.change.history import do_not_fit
 
     opened: dict[str, xr.Dataset] = {}
     in_folders: dict[str, xr.Dataset] = {}

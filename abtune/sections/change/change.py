@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os.path import commonprefix
 
 import numpy as np
 import xarray as xr
@@ -17,12 +18,12 @@ from abtune.compare.caveats import of_neighbours
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.overall import half_over_seeds
 from abtune.compare.settings import Settings, configurations
+from abtune.dataset import provenance
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import of_throughputs
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
-from abtune.sections.change.change_results import Change, ChangeVerdict, ShapeChange
+from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
 from abtune.sections.change.change_statistics import (
     confirmed_holm,
     half_of_mean,
@@ -31,14 +32,13 @@ from abtune.sections.change.change_statistics import (
     resampled,
     with_each_sign,
 )
-from abtune.sections.change.differing_conditions import mismatches
 from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, TwoSample
-from abtune.text import count
+from abtune.text import count, listed, shortened
 
 Names = tuple[str, ...]
 
@@ -169,7 +169,7 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
                 raise InputError(f"{which} dataset: {unknown_name('configuration', str(name), known)}")
     of_latencies = len(first) == len(second) == 1 and baseline is None and candidate is None
     if config is not None or of_latencies:
-        if of_throughputs(a) != of_throughputs(b):
+        if provenance.of_throughputs(a) != provenance.of_throughputs(b):
             raise InputError(
                 "one dataset has times, the other throughputs; only their boosts can be compared"
             )
@@ -268,3 +268,37 @@ def _caveats(
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:
         yield f"{count(failed, 'failed run')} of the common shapes left out."
+
+
+# Settings that are compared under another name, or whose values mean nothing across sweeps.
+_ELSEWHERE = {"target", "trials", "rng_seed"}
+_RECORDED = ("target", "cuda_version", "driver_version", "latency_source")
+
+
+def mismatches(a: xr.Dataset, b: xr.Dataset, configs: Sequence[Sequence[str]]) -> Iterator[Mismatch]:
+    """Yield the conditions that differ. Long ones begin shortly before the difference."""
+    first, second = _conditions(a, configs[0]), _conditions(b, configs[1])
+    for what in dict.fromkeys([*first, *second]):
+        one, two = first.get(what, ""), second.get(what, "")
+        same = len(commonprefix([one, two]))  # noqa: RUF071 - of texts, not of paths
+        start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
+        if one != two:
+            yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
+
+
+def _conditions(dataset: xr.Dataset, configs: Sequence[str]) -> dict[str, str]:
+    attrs, meanings = dataset.attrs, provenance.configurations_of(dataset.attrs)
+    known: dict[str, object] = {
+        "device": provenance.hardware(dataset),
+        "TVM": provenance.tuner(dataset).removeprefix("TVM "),
+        "design": design_of(attrs),
+        "trials": provenance.trials(dataset) or "",
+        **{name: attrs.get(name, "") for name in _RECORDED},
+        **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
+        "configurations": listed(sorted(labels_of(dataset, "config"))),
+    }
+    for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):
+        known |= {
+            f"{role} {key}": repr(value) for key, value in meanings.get(name, {}).items() if key != "name"
+        }
+    return {what.replace("_", " "): str(value) for what, value in known.items()}
