@@ -21,9 +21,8 @@ import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import recognise
-from abtune.ingest.searches import workloads
-from abtune.ingest.searches.databases import DATABASES, RECORDS, WORKLOADS
-from abtune.ingest.searches.workloads import label_of
+from abtune.ingest.searches import databases
+from abtune.ingest.searches.databases import DATABASES, RECORDS, WORKLOADS, label_of
 from abtune.ingest.sources import Source, find_files, find_matching
 
 RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
@@ -201,7 +200,7 @@ def test_a_convolution_is_known_by_its_indices(
 ) -> None:
     """Its two strides are alike, and so are its dilations; and it has the filter."""
     product = f"D[a,b,c,d]=(({filters}*C[a,{rows},{columns},g])+D[a,b,c,d])"
-    monkeypatch.setattr(workloads, "_blocks", lambda _: ["C[a,b,c,d]=A[a,b,c,d]", product])
+    monkeypatch.setattr(databases, "_blocks", lambda _: ["C[a,b,c,d]=A[a,b,c,d]", product])
     module = base64.b64encode(b'{"nodes": []}').decode()
     label = label_of(module, "123", ((1, 1, 1, 1),) * 3, ["float32"] * 3)
     assert label.startswith("N=1_H=1_W=1_C=1_K=1_R=1_S=1_STR=" if is_known else "1x1x1x1,1x1x1x1,1x1x1x1#123")

@@ -20,8 +20,7 @@ from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
 from abtune.ingest.timings.conditions import said_in
-from abtune.ingest.timings.file_cells import FileCell, Reading, named_cells, repeated
-from abtune.ingest.timings.split_names import CONFIGS, read_configs
+from abtune.ingest.timings.file_cells import CONFIGS, FileCell, Reading, named_cells, read_configs, repeated
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened

@@ -23,8 +23,7 @@ from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
 from abtune.ingest.timings.conditions import about_columns, conditions_of
-from abtune.ingest.timings.file_cells import FileCell, Reading
-from abtune.ingest.timings.split_names import split_names
+from abtune.ingest.timings.file_cells import FileCell, Reading, split_names
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, shell_path
 
