@@ -88,7 +88,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
     """
     import abtune
     from abtune.ingest.sources import check_once
-    from abtune.sections.change.history_page import history_section
+    from abtune.sections.change.change_page import history_section
 
     check_once(map(Path, datasets))
     opened = _opened(datasets)

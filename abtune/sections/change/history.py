@@ -89,7 +89,7 @@ class History:
 
     def __str__(self) -> str:
         """Return the sentence of ``abtune history``."""
-        sentence: str = load("abtune.sections.change.history_page:history_section")(self).sentence
+        sentence: str = load("abtune.sections.change.change_page:history_section")(self).sentence
         return sentence
 
     def to_dataframe(self) -> pd.DataFrame:
