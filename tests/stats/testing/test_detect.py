@@ -7,9 +7,16 @@ import pytest
 from statsmodels.stats.power import TTestIndPower
 
 from abtune.stats.testing.attainable import MOST_SEEDS, attainable_level, fewest_seeds, smallest_p
-from abtune.stats.testing.design import Requirement, Sides, detectable_boost, power, seeds_needed
+from abtune.stats.testing.design import (
+    _SPLIT_SHARES,
+    Requirement,
+    Sides,
+    _critical_of_splits,
+    detectable_boost,
+    power,
+    seeds_needed,
+)
 from abtune.stats.testing.significance import moderated_tests, permutation_test, welch_tests
-from abtune.stats.testing.welch_power import _SPLIT_SHARES, _critical_of_splits
 from abtune.stats.two_sample import TwoSample
 
 ALONE, OF_29, OF_A_MILLION = (Requirement(level=0.05 / shapes) for shapes in (1, 29, 1_000_000))
