@@ -343,10 +343,7 @@ def padded(
     labels: Sequence[Sequence[Any]],
     least: Mapping[str, int],
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return variables whose first axes have these labels, with the values of each cell, and filled.
-
-    Each cell takes as much room as the longest one. An array that would be too large is refused.
-    """
+    """Return variables over these labels, each as long as the longest cell; refuse too large ones."""
     dtypes = {name: _DTYPES[VARIABLES[name].kind] for name in names}
     own_dims = {name: VARIABLES[name].dims[len(labels) :] for name in names}
     positions = [{label: number for number, label in enumerate(axis)} for axis in labels]

@@ -98,13 +98,11 @@ def _count_sizes(heading: Sequence[str], rows: Sequence[Sequence[str]], *, by_na
 
 
 def printed_rows(lines: Sequence[str]) -> tuple[dict[int, str], dict[int, list[str]]]:
-    """Return the titles and rows, by numbers of lines, of what ``triton.testing.perf_report`` prints.
-
-    Below a title with a colon, pandas prints a heading, and rows that begin with their numbers.
-    """
+    """Return the titles and rows, by numbers of lines, of what ``triton.testing.perf_report`` prints."""
     titles: dict[int, str] = {}
     rows: dict[int, list[str]] = {}
     for number, (title, heading) in enumerate(itertools.pairwise(lines), start=2):
+        # Below a title with a colon, pandas prints a heading, and rows that begin with their numbers.
         names = re.split(" {2,}", heading.strip()) if title.endswith(":") and heading[:1] == " " else []
         if len(names) < 2:
             continue
@@ -130,12 +128,9 @@ def _title(line: str, below: str) -> re.Match[str] | None:
 
 
 def compared_rows(lines: Sequence[str]) -> dict[int, list[str]]:
-    """Return the rows, by numbers of lines, of what ``Compare`` of ``torch.utils.benchmark`` prints.
-
-    A title in brackets stands above each table, and the unit below all of them.
-    """
+    """Return the rows, by numbers of lines, of what ``Compare`` of ``torch.utils.benchmark`` prints."""
     rows: dict[int, list[str]] = {}
-    headings: list[int] = []
+    headings: list[int] = []  # below the titles in brackets; the unit of all tables stands at the end
     where: dict[int, tuple[str, str]] = {}  # the title and the threads of each line
     title = threads = ""
     for number, (line, below) in enumerate(itertools.pairwise([*lines, ""]), start=1):

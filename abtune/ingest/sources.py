@@ -189,10 +189,7 @@ def about_baseline(configs: Sequence[str], shapes: Sequence[str] = ()) -> Iterat
 
 
 def _words_of_baselines(configs: Iterable[str]) -> dict[str, float]:
-    """Return the number of words of each name that begins or ends with one for baseline, else infinity.
-
-    Words that all names share do not count.
-    """
+    """Return the number of own words of each name that begins or ends as a baseline does, else infinity."""
     names = {name: _LETTERS.findall(name.casefold()) for name in configs}
     known = {word for words in names.values() for word in words if _BASELINES.fullmatch(word)}
     short = {word for words in names.values() for word in words if _SHORT_BASELINES.fullmatch(word)}

@@ -1,7 +1,4 @@
-"""Units, numbers and headings of tables from elsewhere.
-
-A unit is known exactly or refused: a wrong one turns a gain into a loss.
-"""
+"""Units, numbers and headings of tables. An unknown unit is refused: a wrong one turns a gain into a loss."""
 
 from __future__ import annotations
 

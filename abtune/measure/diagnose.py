@@ -1,7 +1,4 @@
-"""Checks of this machine: its software, memory, load, disk space and target; each returns findings.
-
-The last check is the trial with which every sweep begins: a few small kernels are proposed, built and timed.
-"""
+"""Checks of this machine: software, memory, load, disk space, target, and last the trial of every sweep."""
 
 from __future__ import annotations
 

@@ -201,10 +201,7 @@ def _claims(analysis: Analysis) -> Grid:
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> tuple[Bullets, list[tuple[int, ...]]]:
-    """Return the caveats, each once, and for each comparison the numbers of its footnotes.
-
-    A caveat that every shape shares becomes a general one, which has no number.
-    """
+    """Return the caveats, and the footnotes of each comparison; a caveat that all share has no number."""
     # The reason of an invalid comparison is a footnote too: without it the row would say nothing.
     rows = [
         dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)

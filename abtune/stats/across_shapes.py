@@ -153,10 +153,7 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
 
 
 def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
-    """Return the share of shapes whose ratio is above one, with the sign test; zeros are left out.
-
-    The interval is Clopper and Pearson's (DOI 10.1093/biomet/26.4.404).
-    """
+    """Return the share of ratios above one, with the sign test; zeros are left out."""
     from scipy import stats  # its import takes half a second
 
     values = without_rounding(log_ratio)
@@ -164,7 +161,7 @@ def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     if not either:
         return Estimate()
     test = stats.binomtest(above, either)
-    share = test.proportion_ci(level, method="exact")
+    share = test.proportion_ci(level, method="exact")  # Clopper and Pearson, DOI 10.1093/biomet/26.4.404
     return Estimate(value=above / either, low=float(share.low), high=float(share.high), p=float(test.pvalue))
 
 

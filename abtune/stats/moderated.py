@@ -60,9 +60,6 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:
-    """Return the noise of a single run above which the difference could be chance: |log r|/(z sqrt 2).
-
-    It is a standard deviation of log latency over runs, about a coefficient of variation.
-    """
+    """Return the noise (SD of log latency) of a run above which r could be chance: |log r|/(z sqrt 2)."""
     z = float(special.ndtri(0.5 + level / 2))
     return np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))

@@ -53,10 +53,7 @@ def _standard_moment(values: Floats, power: int) -> Floats:
 
 
 def two_modes(samples: TwoSample) -> Booleans:
-    """Return whether the shapes of each side show two modes, about equally frequent, shape (2,).
-
-    It takes ten shapes with six seeds. Of pairs it is not asked.
-    """
+    """Return whether each side shows two modes, about equally frequent, shape (2,); False for pairs."""
     sides = (samples.first, samples.second)
     kurtosis = np.stack(
         [np.where(sizes(side) >= _SEEDS_FOR_MODES, _standard_moment(side, 4), np.nan) for side in sides]

@@ -41,10 +41,7 @@ def spread_intervals(values: npt.ArrayLike, *, level: float) -> tuple[Floats, Fl
 
 
 def pooled_spread(values: npt.ArrayLike, *, level: float) -> tuple[float, float, float]:
-    """Return the pooled standard deviation of samples, and the limits of it for exactly these samples.
-
-    It is the root mean square, weighted by degrees of freedom.
-    """
+    """Return the root mean square of standard deviations, by degrees of freedom, and its limits."""
     samples = ascending(values)
     samples = samples[sizes(samples) >= 2]
     if not len(samples):

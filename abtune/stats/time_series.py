@@ -1,7 +1,4 @@
-"""Series of values that may depend on each other: timings of one process, and seeds in their order.
-
-``statsmodels`` is imported on use, because its import takes half a second.
-"""
+"""Series of values that may depend on each other: timings of one process, and seeds in their order."""
 
 from __future__ import annotations
 
@@ -31,13 +28,10 @@ def cosine_mean(series: Floats) -> StandardError:
 
 
 def independent_worth(series: Floats) -> float:
-    """Return how many independent values have a mean as precise as that of a series: n (1 - r)/(1 + r).
+    """Return the independent values whose mean is as precise as that of a series: n (1 - r)/(1 + r)."""
+    from statsmodels.tsa.stattools import acf  # its import takes half a second
 
-    r is the correlation of neighbours, as if the series were an autoregression.
-    """
-    from statsmodels.tsa.stattools import acf
-
-    r = float(acf(series, nlags=1)[1])
+    r = float(acf(series, nlags=1)[1])  # of neighbours, as if the series were an autoregression
     return len(series) * (1 - r) / (1 + r)
 
 

@@ -104,10 +104,7 @@ def figure_file(value: str) -> Path:
 
 
 def percentage(low: int, high: int, *, example: str, least: float = 0.1) -> Callable[[str], float]:
-    """Return a type of options: a percentage between two bounds, both excluded, which becomes a fraction.
-
-    One below ``least`` is nearly surely meant as a fraction, so it needs a percent sign.
-    """
+    """Return a type of options: a percentage between two bounds, both excluded, which becomes a fraction."""
     hint = f"give a percentage, such as {example}"
 
     def percent(value: str) -> float:
@@ -117,7 +114,7 @@ def percentage(low: int, high: int, *, example: str, least: float = 0.1) -> Call
             raise click.BadParameter(f"{error}; {hint}") from None
         if not low < round(100 * fraction, 10) < high:  # what rounds to a bound is one
             raise click.BadParameter(f"{value} is not above {low} and below {high}; {hint}")
-        if 100 * fraction < least and "%" not in value:
+        if 100 * fraction < least and "%" not in value:  # nearly surely meant as a fraction
             meant = f"give {1e4 * fraction:g}%, or {value}% if meant"
             raise click.BadParameter(f"{value} would be {value}%; {meant}")
         return fraction

@@ -114,10 +114,7 @@ def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[Search]:
 
 
 def _check_one_search(records: Sequence[_Record]) -> None:
-    """Refuse the records of a second search, by its target or by a configuration that comes again.
-
-    Within a search only GATuner repeats any: it fills a batch with the first ones of its generation.
-    """
+    """Refuse the records of a second search, by its target or by a configuration that comes again."""
     first: dict[int, int] = {}
     lags: set[int] = set()
     in_row = 0
@@ -131,6 +128,7 @@ def _check_one_search(records: Sequence[_Record]) -> None:
         if not lag:
             in_row = 0
             continue
+        # Within a search only GATuner repeats any: it fills a batch with the first ones of its generation.
         in_row += 1
         lags.add(lag)
         pause = abs(record.finished - records[index - 1].finished)

@@ -1,7 +1,4 @@
-"""The cells that files of timings hold, before each has a seed and a configuration.
-
-A name of a benchmark may hold both a configuration and a shape: ``sort/old/512``.
-"""
+"""The cells of files of timings; a name may hold both a configuration and a shape: ``sort/old/512``."""
 
 from __future__ import annotations
 

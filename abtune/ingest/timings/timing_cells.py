@@ -43,11 +43,7 @@ def import_readings(
     each_a_seed: bool = False,
     seed: str = "",
 ) -> Imported:
-    """Return the dataset of the files' timings.
-
-    ``shape`` is the label of the only shape, if it is told. ``configs`` are words within the names of
-    benchmarks that are configurations.
-    """
+    """Return the dataset of the files' timings; ``shape`` and the words ``configs`` in names may be told."""
     readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
     rounds = _by_cell(readings, shape)

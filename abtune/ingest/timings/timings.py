@@ -138,10 +138,7 @@ def _without_failed(cell: FileCell, *, counted: bool, each_a_seed: bool) -> File
 
 
 def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]:
-    """Yield ``real_time``; repetitions of one name are repeats, means and the like are left out.
-
-    A benchmark whose repetitions all ended with an error is a failed run.
-    """
+    """Yield ``real_time``; repetitions of one name are repeats, means and the like are left out."""
     timings: dict[str, list[float]] = {}
     first: dict[str, str] = {}
     labels: dict[str, tuple[str, Any]] = {}  # each behind its place
@@ -158,7 +155,7 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         first.setdefault(name, where)
         times = timings.setdefault(name, [])
         if entry.get("error_occurred"):
-            times.append(math.nan)
+            times.append(math.nan)  # if all of a benchmark are, its run has failed
             continue
         times.append(_real_time(entry, where))
         earlier, above = labels.setdefault(name, (where, label))

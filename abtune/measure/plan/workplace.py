@@ -56,14 +56,12 @@ class Workplace:
 
 
 def machine_load(cores: int) -> float | None:
-    """Return how many processes ran or waited in the last minute, on average; None if unknown.
-
-    A container sees the load of its whole host, so what the other cores of the host can take is left out.
-    """
+    """Return how many processes ran or waited in the last minute, on average; None if unknown."""
     try:
         load = os.getloadavg()[0]
     except (OSError, AttributeError):  # not every system counts
         return None
+    # A container sees the load of its whole host, so what the host's other cores can take is left out.
     return max(load - max((os.cpu_count() or cores) - cores, 0), 0.0)
 
 

@@ -112,12 +112,11 @@ def generate(
 ) -> list[Any]:
     """Return candidates of the strategy that are not in the history.
 
-    A strategy that lives through a run remembers what it measured, and does not propose it again. This one
-    begins anew in each iteration. So it is asked for more candidates, one more for each old one, and the
-    old ones are left out. The strategy puts candidates with the best predicted scores first and random ones
-    last. From what remains, the same numbers of both kinds are picked that a living strategy would pick. If
-    too few of one kind remain, the other kind fills the gap: another iteration for a few missing candidates
-    would cost as much as for all.
+    A strategy that lives through a run does not propose again what it measured. This one begins anew in each
+    iteration. So it is asked for one more candidate for each old one, and the old ones are left out. Those
+    with the best predicted scores come first, random ones last. Of both, as many are picked as a living
+    strategy would. Where too few of one kind remain, the other kind fills the gap: another iteration for a
+    few would cost as much as for all.
     """
     random_share = getattr(context.search_strategy, "eps_greedy", None)
     if random_share is None:  # replay-trace has no memory to restore

@@ -53,14 +53,12 @@ _EMITTED = ("amx", "avx", "bmi", "f16c", "fma", "gfni", "sse", "vaes")
 
 
 def _lacking(target: Any) -> list[str]:
-    """Return the instruction sets that this model of CPU has and this machine lacks, each after a minus.
-
-    A virtual machine may hide some, such as AVX-512. A kernel that uses them is killed.
-    """
+    """Return the instruction sets that this model of CPU has and this machine lacks, each after a minus."""
     host = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures", allow_missing=True)
     model = tvm.get_global_func("target.llvm_get_cpu_features", allow_missing=True)
     if host is None or model is None:
         return []
+    # A virtual machine may hide some, such as AVX-512. A kernel that uses them is killed.
     present = {str(name): bool(there) for name, there in host().items()}
     names = sorted(str(name) for name in model(target) if str(name).startswith(_EMITTED))
     return [f"-{name}" for name in names if not present.get(name, True)]

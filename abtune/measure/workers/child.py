@@ -28,10 +28,7 @@ LAST_WAIT = 60.0
 
 
 class ChildProcess:
-    """A process that serves the functions of one module.
-
-    The first start waits until the fork server has imported the module. One thread at a time may use it.
-    """
+    """A process that serves the functions of one module; one thread at a time may use it."""
 
     def __init__(self, fork_server: ForkServer, environment: Mapping[str, str], *, niceness: int = 0) -> None:
         try:
@@ -91,10 +88,7 @@ class ChildProcess:
 
 
 class Slot:
-    """A slot for one child at a time: when the child dies, the next call finds another.
-
-    One thread at a time calls; any other may interrupt or close.
-    """
+    """A slot for one child, which is replaced when it dies. One thread calls; any may interrupt or close."""
 
     def __init__(self, fork_server: ForkServer, environment: Mapping[str, str], *, niceness: int = 0) -> None:
         self._start = functools.partial(ChildProcess, fork_server, dict(environment), niceness=niceness)

@@ -100,11 +100,10 @@ def with_remedy(reason: str) -> str:
 
 
 class ForkServer:
-    """A process that has imported a module; children are its copies.
+    """A process that has imported a module; children are its copies, and die with it.
 
-    Importing TVM takes a second and 100 MB, and longer where many processes do so at once. A fork takes
-    milliseconds and shares the memory. The process starts with the first fork. When it dies its children die
-    too, and the next fork starts another. Several threads may use it.
+    Importing TVM takes a second and 100 MB. A fork takes milliseconds and shares the memory. The first fork
+    starts the process, and so does the next one after its death. Several threads may use it.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:

@@ -1,7 +1,4 @@
-"""A figure with a row for each shape: labels, a drawing on one scale of speed, and numbers.
-
-The scale is logarithmic: half as fast lies as far from zero as twice as fast.
-"""
+"""A figure with a row for each shape: labels, a drawing on one scale of speed, and numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ VERDICT_COLOURS = {
     Verdict.INCONCLUSIVE: "#555555",
     Verdict.INVALID: "#777777",
 }
-# A logarithmic axis of boosts in percent.
+# A logarithmic axis of boosts in percent: half as fast lies as far from zero as twice as fast.
 BOOST_AXIS: Any = {
     "value": "function",
     "functions": (lambda percent: np.log1p(percent / 100), lambda log: 100 * np.expm1(log)),

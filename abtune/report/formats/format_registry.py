@@ -1,8 +1,4 @@
-"""The formats that commands offer: one line each.
-
-A format turns a report into text. Its module is imported on first use, so a table does not load the template
-engine of HTML.
-"""
+"""The formats that commands offer, one line each; a module is imported when its format is used."""
 
 from __future__ import annotations
 

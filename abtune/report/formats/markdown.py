@@ -1,7 +1,4 @@
-"""The report as GitHub-flavoured markdown, for a pull request or a page of documentation.
-
-Every label and every column is whole, whatever the width.
-"""
+"""The report as GitHub-flavoured markdown, with whole labels and columns whatever the width."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The report for a terminal: pages in whatever width there is.
-
-Verdicts are words first and colours second, so the report reads the same without colours. The tables are in
-``terminal_table``.
-"""
+"""The report for a terminal, in whatever width there is; it reads the same without colours."""
 
 from __future__ import annotations
 

@@ -241,10 +241,7 @@ def _caveats(
     *,
     same_winners: bool,
 ) -> Iterator[str]:
-    """Yield what weakens the comparison.
-
-    ``shared`` is the number of runs of B that are runs of A, and ``skewed`` has the changes if they look so.
-    """
+    """Yield what weakens a comparison with ``shared`` runs; ``skewed`` has the changes if they look so."""
     if shared and not same_winners:
         yield (
             f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "

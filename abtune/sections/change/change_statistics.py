@@ -42,10 +42,8 @@ def log_changes(boosts: Sequence[TwoSample], samples: TwoSample) -> list[OneSide
 
 
 def confirmed_holm(alone: Floats, moderated: Floats) -> Floats:
-    """Return moderated p-values by Holm, each at least the uncorrected p by the variances of its shape.
-
-    No permutation test confirms a change, and one shape may have more noise than all others.
-    """
+    """Return moderated p-values by Holm, each at least the uncorrected p by the variances of its shape."""
+    # No permutation test confirms a change, and one shape may have more noise than all others.
     return np.fmax(alone, holm(moderated))
 
 

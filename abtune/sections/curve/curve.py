@@ -83,10 +83,7 @@ class Curve:
 
 
 def boost_curve(analysis: Analysis) -> Curve:
-    """Return the boost after 1, 2, 4, ... trials, and after the most that both made.
-
-    Each point has an interval for itself alone.
-    """
+    """Return the boost after 1, 2, 4, ... trials and after the most of both, each with its own interval."""
     settings = analysis.settings
     # The curve is of the typical search, whatever the report compares.
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()

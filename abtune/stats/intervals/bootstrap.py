@@ -108,10 +108,7 @@ def _error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats,
 
 
 def _ends(first: Floats, second: Floats, smear: Floats, tail: Floats, cells: int) -> Floats:
-    """Return both quantiles of some shapes, shape (2, shapes), from their distributions on a grid.
-
-    Its transform is that of both samples, to the powers of their sizes, multiplied.
-    """
+    """Return both quantiles of some shapes, shape (2, shapes), from their distributions on a grid."""
     seeds = first.shape[1] + second.shape[1]
     origin = first[:, 0] - second[:, -1] - _REACH * smear
     support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear
