@@ -203,9 +203,7 @@ def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[S
 
     if pattern and (files or runs):
         raise InputError("--pattern names all files; leave out --run and the files beside it")
-    if pattern:
-        return find_matching(pattern)
-    return find_files(files, runs)
+    return find_matching(pattern) if pattern else find_files(files, runs)
 
 
 def _find(ctx: click.Context, args: Sequence[str]) -> str:

@@ -91,8 +91,7 @@ def trials_made(dataset: xr.Dataset, config: str) -> npt.NDArray[np.int64]:
 def all_trials_made(dataset: xr.Dataset) -> list[int]:
     """Return the number of trials of each complete run of any configuration, without runs that made none."""
     made = np.concatenate([trials_made(dataset, config) for config in labels_of(dataset, "config")])
-    known: list[int] = made[made > 0].tolist()
-    return known
+    return made[made > 0].tolist()
 
 
 def tuner(dataset: xr.Dataset) -> str:

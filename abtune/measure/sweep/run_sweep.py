@@ -71,12 +71,10 @@ def sweep(
             with contextlib.suppress(StoreError):  # the first error already tells of a full disk
                 _write_dataset(plan, store)
             raise
-        finished = sum(store.is_finished(run) for run in plan.runs)
-        stopped = "the time limit" if session.out_of_time else ""
         return Outcome(
             dataset=dataset,
-            finished=finished,
-            stopped=stopped,
+            finished=sum(map(store.is_finished, plan.runs)),
+            stopped="the time limit" if session.out_of_time else "",
             has_kept=session.has_kept,
             repeated=session.repeated,
         )

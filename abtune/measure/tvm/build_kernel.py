@@ -73,9 +73,8 @@ def _fit(problem: Problem, trace: Trace) -> Any | None:
     schedule.enter_postproc()
     # The stock postprocessors, with VerifyGPUCode: unlike a search, nothing else checks this schedule.
     generator = search_context(problem, rng_seed=1).space_generator
-    if not all(postprocessor.apply(schedule) for postprocessor in generator.postprocs or ()):
-        return None
-    return schedule
+    fits = all(postprocessor.apply(schedule) for postprocessor in generator.postprocs or ())
+    return schedule if fits else None
 
 
 def _record(problem: Problem, schedule: Any, original: list[Any]) -> list[Any]:

@@ -82,10 +82,8 @@ def _gpu(nvml: Any, name: str) -> Any:
 
 def cpu_name() -> str:
     """Return the model of this CPU."""
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()

@@ -89,8 +89,7 @@ def find_target_at(scheduler: str, spec: str, cores: int = 0) -> TargetFacts:
         async with connected(scheduler) as (client, offers):
             # Any of them, because one that is gone would be waited for.
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(find_target, spec, cores, workers=measuring, pure=False)
-            return await future
+            return await client.submit(find_target, spec, cores, workers=measuring, pure=False)
 
     with naming_losses():
         return asyncio.run(ask())

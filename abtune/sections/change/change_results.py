@@ -114,8 +114,7 @@ class Change:
 
     def __str__(self) -> str:
         """Return the sentence of ``abtune compare``."""
-        sentence: str = load("abtune.sections.change.change_page:change_section")(self, ("", "")).sentence
-        return sentence
+        return load("abtune.sections.change.change_page:change_section")(self, ("", "")).sentence
 
     @property
     def mean(self) -> MeanChange | ShapeChange:

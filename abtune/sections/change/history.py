@@ -89,8 +89,7 @@ class History:
 
     def __str__(self) -> str:
         """Return the sentence of ``abtune history``."""
-        sentence: str = load("abtune.sections.change.change_page:history_section")(self).sentence
-        return sentence
+        return load("abtune.sections.change.change_page:history_section")(self).sentence
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape and dataset, with the fields of :class:`Moment`."""

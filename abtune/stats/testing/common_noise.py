@@ -139,8 +139,7 @@ def _deviations(sides: list[Floats]) -> Floats:
     few = int(_RARE * len(ordered))
     ordered = np.clip(ordered, ordered[few], ordered[-1 - few])
     ordered = np.concatenate([ordered[:1], ordered, ordered[-1:]])
-    centred: Floats = ordered - ordered.mean()
-    return centred
+    return ordered - ordered.mean()
 
 
 def _draw(sides: list[Floats], n: tuple[int, int], root: int, *, exchange: bool) -> tuple[Floats, Floats]:
