@@ -159,8 +159,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
 def select_labels(spec: Sequence[str], labels: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     """Return the labels that a label, kind, glob, preset or fields name, in their order.
 
-    ``kinds`` are the workloads of the labels. ``"H=56 W=56"`` and ``"H=W=56"`` mean every label that has both
-    fields, as reports shorten labels.
+    ``kinds`` are the workloads of labels. ``"H=56 W=56"`` and ``"H=W=56"`` mean all that have both fields.
     """
     wanted: set[str] = set()
     for entry in spec:

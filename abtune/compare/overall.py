@@ -3,8 +3,7 @@
 *These shapes*: the geometric mean boost over exactly the shapes at hand; its error comes from the seeds.
 *Shapes like these*: the same for a population that the shapes were drawn from; its error comes from the
 spread over shapes and from what their runs share, and is often two to three times larger. Beside them: the
-mean without each shape, how often a run of the candidate wins, and whether shapes differ. Last, the time of a
-whole program.
+mean without each shape, how often a run of the candidate wins, whether shapes differ, a program's whole time.
 """
 
 from __future__ import annotations
@@ -127,8 +126,7 @@ def half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
 
 
 def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:
-    # The spread over shapes does not show an error that all shapes share, such as that of a session. So the
-    # shared error is added.
+    # The spread over shapes hides an error that all share, such as that of a session. So that is added.
     shapes = len(log_boost)
     if shapes < 2:
         return math.nan

@@ -3,8 +3,7 @@
 Such a sweep records how many seeds each look had. The analysis repeats the looks. At each look, settled
 shapes keep the seeds that they had when they were settled. All shapes are judged at the level of the look,
 and a settled shape stays settled. So the verdicts do not depend on when the analysis is made, nor on later
-seeds of a settled shape. The sweep also records which shapes a look dropped; such a shape keeps the verdict
-of that look.
+seeds of a settled shape. The sweep also records which shapes a look dropped; these keep its verdict.
 """
 
 from __future__ import annotations

@@ -42,8 +42,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     """Return the union of datasets. It records them by their names here, such as their paths.
 
     Two sweeps with different random numbers may have the same seed numbers. The later one then gets new
-    numbers (:func:`new_seeds`). Devices, rounds and repeats may differ if all winners will be timed again
-    together.
+    numbers (:func:`new_seeds`). Devices, rounds and repeats may differ if all winners will be timed again.
 
     Raises
     ------

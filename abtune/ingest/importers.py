@@ -266,8 +266,7 @@ class Importer:
     name: str  # the name of the subcommand, such as ``logs``
     kind: str  # what it reads, with an article: ``a tuning log``
     summary: str  # the help; its first line stands in the list of subcommands
-    # takes a path and the beginning of its text, which is empty for a folder; returns whether this
-    # importer reads it for certain
+    # takes a path and the beginning of its text, empty for a folder; returns whether it surely reads that
     recognises: Callable[[Path, str], bool]
     # takes the sources and the values of the options by name; returns what was imported. It raises an
     # AbtuneError with one line that names the file

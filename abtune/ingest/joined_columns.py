@@ -1,8 +1,4 @@
-"""Labels of shapes, made of several columns of a table.
-
-Users name the columns, or ``triton.testing.perf_report`` wrote them: sizes, then a column for each
-configuration.
-"""
+"""Labels of shapes, made of several columns of a table: those that users name, or sizes of perf_report."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ _VARIANT = re.compile(
 _CAMEL = re.compile(r"(.*[a-z])(Ms|Us|Ns)")
 _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # Words that say that a column holds something else than one measured value in a known unit: other units,
-# rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
-# needs --unit.
+# rates, statistics, comparisons. They guard headings without a unit; what they let through needs --unit.
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
     "goodput|rates?|speed|bandwidth|bw|[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"

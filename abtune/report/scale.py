@@ -1,8 +1,7 @@
 """Intervals and the scale on which they are drawn: wide enough for most, whatever a few do.
 
 One interval from -90 to +900 % would squeeze all others into a point. So a scale follows what three quarters
-of the limits need. An interval that goes on beyond the scale is drawn up to the edge, with an arrow. Numbers
-beside a drawing are never clipped.
+of the limits need. What goes on beyond it is drawn up to the edge, with an arrow. No number is ever clipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where the noise comes from, and the outcomes of the trials.
 
-Nothing here judges a shape. It says what a sweep has to fight: the noise between seeds, which more seeds
-average out and more timings do not.
+Nothing here judges a shape. More seeds average the noise between seeds out, and more timings do not.
 """
 
 from __future__ import annotations

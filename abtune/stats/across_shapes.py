@@ -60,8 +60,7 @@ def heterogeneity(effect: npt.ArrayLike, error: npt.ArrayLike, freedom: npt.Arra
     Q = sum w (y - mean)^2 with w = 1/se^2. p is from Brown and Forsythe's F (1974, DOI
     10.1080/00401706.1974.10489158) with Mehrotra's degrees of freedom (1997, DOI 10.1080/03610919708813431),
     because errors come from few seeds. tau^2 solves Q(tau^2) = k - 1 (Paule and Mandel 1982, DOI
-    10.6028/jres.087.022). I^2 = max(0, 1 - (k - 1)/Q). ``statsmodels`` gives the same numbers, and its
-    import takes half a second.
+    10.6028/jres.087.022). I^2 = max(0, 1 - (k - 1)/Q). ``statsmodels`` gives the same, and is slow to import.
     """
     y, variance = np.asarray(effect, dtype=np.float64), np.asarray(error, dtype=np.float64) ** 2
     if len(y) < 2:

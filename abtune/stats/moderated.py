@@ -25,8 +25,7 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, limit: float = 0.0) -
     if np.count_nonzero(usable) < 3:
         return np.nan, 0.0
     half = own[usable] / 2
-    # log s^2 is too small on average, by these terms. Its sampling variance is trigamma(d/2), which is no
-    # spread of the true variances.
+    # log s^2 is too small on average, by these terms. Of its spread, trigamma(d/2) is sampling.
     logs = np.log(variance[usable]) - special.digamma(half) + np.log(half)
     spread = float(logs.var(ddof=1))
     if limit:

@@ -92,8 +92,7 @@ def skewness_gap(samples: TwoSample) -> float:
     """
     if samples.paired:
         return _mean_gap(samples, _gaps(samples))
-    # The skewness of the difference of the means misleads. Of sides that are skewed alike, the noisier one
-    # decides it.
+    # The skewness of the difference of the means misleads: the noisier of two sides skewed alike decides it.
     gap = _mean_gap(samples, _gaps_of_means(samples)[0])
     unequal = bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
     return _mean_gap(samples, _gaps(samples)) if unequal and not gap else gap
@@ -159,8 +158,7 @@ def _of_normal(n: Integers) -> Floats:
 def _gaps_of_means(samples: TwoSample) -> tuple[Floats, Floats]:
     """Return the skewness of the difference of the means, and its variance if the noise is normal.
 
-    It has the unit of :func:`_gaps`, and is NaN where that is. With equal variances and equal numbers of
-    seeds both are equal.
+    It has the unit of :func:`_gaps`, and is NaN where that is. Equal variances and numbers make both equal.
     """
     sides = samples.first, samples.second
     n = [np.maximum(sizes(side), 1) for side in sides]

@@ -68,8 +68,7 @@ def counted_in_halves(pooled: Floats) -> Floats:
             wanted.sort(axis=1)  # the search then walks through memory in order
             for row, (have, need) in enumerate(zip(sums, wanted, strict=True), start):
                 count[row] += have.size * need.size - have.searchsorted(need).sum()
-    # The observed split counts whatever the rounding. Sums near zero are in both tails, and twice a tail may
-    # exceed 1.
+    # The observed split always counts. Sums near zero are in both tails, and twice a tail may exceed 1.
     return np.minimum(2 * np.maximum(count, 1) / math.comb(2 * n, n), 1.0)
 
 

@@ -82,8 +82,7 @@ def timer_step(seconds: Floats) -> float:
 def rounding_of(seconds: Floats, step: float) -> Floats:
     """Return how far a timer's step can move the mean log latency, shape (shapes,), from (shapes, ...).
 
-    Half a step where the timings of a shape vary less than that. Where they vary more, rounding errors are
-    random, and part of their noise.
+    Half a step where the timings of a shape vary less. Where they vary more, rounding is part of their noise.
     """
     known = ~np.isnan(seconds)
     axes = tuple(range(1, seconds.ndim))
@@ -173,9 +172,8 @@ def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = Non
     """Return the variance of one side's weighted sum over shapes of their means, clustered by seed.
 
     Each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)), for a shape with k
-    seeds; the variance is the sum of squares of the contributions (Bell and McCaffrey, Survey Methodology
-    28, 2002). The floor raises the variance of a shape. NaN if a shape with a weight has fewer than two
-    seeds.
+    seeds; the variance is their sum of squares (Bell and McCaffrey, Survey Methodology 28, 2002). The floor
+    raises the variance of a shape. NaN if a shape with a weight has fewer than two seeds.
     """
     used = weight > 0
     value, weight = value[used], weight[used]

@@ -63,8 +63,7 @@ def interrupted(path: Path) -> KeyboardInterrupt:
 
 def open_missing_streams() -> None:
     """Open the standard streams that this process was started without, and discard what goes there."""
-    # Otherwise the next files would get their numbers, and a library that prints would write into those
-    # files.
+    # Otherwise the next files would get their numbers, and a library that prints would write into them.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - as long as the process

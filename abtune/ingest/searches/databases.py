@@ -79,8 +79,7 @@ def _read_records(text: str, workloads: int) -> dict[int, list[_Record]]:
             if not 0 <= workload < workloads:
                 has = f"but {WORKLOADS} has {workloads}; the files are not of one run"
                 raise DatasetError(f"is of workload {workload}, {has}")
-            # Failures may be alike. A timed record that is there again shows that the file was appended
-            # to itself.
+            # Failures may be alike. A timed record that comes again shows a file appended to itself.
             if trial[0] is TrialStatus.OK and (first := timed.setdefault(json.dumps(line), number)) != number:
                 raise DatasetError(f"is the same as line {first}; the file has a search twice")
             records.setdefault(workload, []).append((trial, content))

@@ -61,9 +61,8 @@ def search_reader(
 ) -> Callable[[Sequence[Source], Values], Imported]:
     """Return an importer's function.
 
-    ``files_of`` returns which files of a path hold a run. ``read_searches`` takes the path and their texts.
-    It returns the searches, whose labels may be empty, and names the file in its errors. A ``seed_unit``
-    holds one run.
+    ``files_of`` returns which files of a path hold a run, a ``seed_unit``. ``read_searches`` takes the path
+    and their texts. It returns the searches, whose labels may be empty, and names the file in its errors.
     """
 
     def read(sources: Sequence[Source], values: Values) -> Imported:

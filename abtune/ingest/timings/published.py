@@ -1,8 +1,7 @@
 """Published tables of throughputs or times, one number for each shape and configuration.
 
 The first column of such a markdown table is headed ``Shape``; every further column is a configuration.
-Triton's ``perf_report`` has columns of sizes instead. A column ``boost``, ``speedup`` or ``ratio`` is checked
-against the others and then dropped.
+Triton's ``perf_report`` has columns of sizes instead. Columns of boosts are checked and then dropped.
 """
 
 from __future__ import annotations

@@ -160,8 +160,7 @@ class Cost:
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
 # building and timing one candidate. Means with TVM 0.27 over the default shapes, on cores of the next speed.
 _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
-# Beside GPUs, a search takes up to 8 threads if cores are free. 16 make it 5 times as fast. By Amdahl's law,
-# 8 make it 4 times as fast.
+# Beside GPUs, a search takes up to 8 threads. 16 make it 5 times as fast, so 8, by Amdahl's law, 4 times.
 _SPEED_OF_THREADS = 4.0
 # Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
 _TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}

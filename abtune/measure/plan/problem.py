@@ -56,8 +56,7 @@ class Settings:
     # timings of a candidate within a search, and the least duration of one timing, milliseconds
     search_repeats: int = 3
     search_repeat_ms: int = 10
-    # rounds of re-measuring the winners, timings per round, and the least duration of one timing,
-    # milliseconds
+    # rounds of re-measuring the winners, timings per round, and the least milliseconds of one timing
     rounds: int
     repeats: int
     repeat_ms: int = 10

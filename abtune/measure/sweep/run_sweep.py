@@ -231,8 +231,7 @@ def looks_of(plan: Plan) -> tuple[Look, ...]:
 
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
     """Refuse a plan that does not fit the looks that were made, before anything is searched."""
-    # A plan without looks may repeat what is done, and add shapes. It may add no seeds to a shape: every
-    # analysis would leave them out.
+    # A plan without looks may repeat what is done, and add shapes. An analysis would leave out further seeds.
     if until_settled:
         _looks_done(plan, store)
         return

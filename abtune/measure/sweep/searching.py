@@ -109,8 +109,7 @@ class Search:
     def _rng_seed(self, attempt: int) -> int:
         run, iteration = self.run, self.history.iterations
         rng = rng_for(self.settings.rng_seed, run.shape.label, run.config.name, run.seed, iteration, attempt)
-        # TVM takes seeds modulo 2**31 - 1, and 0 as 1 (``random_engine.h``). So each of these is another
-        # seed.
+        # TVM takes seeds modulo 2**31 - 1, and 0 as 1 (``random_engine.h``). So no two of these are the same.
         return int(rng.integers(1, 2**31 - 1))
 
     async def _try(self) -> History:

@@ -27,8 +27,7 @@ from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import Gemm
 from abtune.text import one_line
 
-# The options of a strategy, and the speed of a core, are tried on this shape. Options that only take longer
-# are cut down to ENOUGH.
+# The options of a strategy, and the speed of a core, are tried on this shape, with slow options cut down.
 SMALL = Gemm(m=64, n=64, k=64)
 ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
@@ -115,8 +114,7 @@ def generate(
     A strategy that lives through a run does not propose again what it measured. This one begins anew in each
     iteration. So it is asked for one more candidate for each old one, and the old ones are left out. Those
     with the best predicted scores come first, random ones last. Of both, as many are picked as a living
-    strategy would. Where too few of one kind remain, the other kind fills the gap: another iteration for a
-    few would cost as much as for all.
+    strategy would. If too few of one kind remain, the other fills in: another iteration would cost too much.
     """
     random_share = getattr(context.search_strategy, "eps_greedy", None)
     if random_share is None:  # replay-trace has no memory to restore

@@ -19,8 +19,7 @@ from abtune.shapes import Conv2d, Gemm, Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
 _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
-# A candidate whose first call takes more seconds is not called again: what a first call does besides takes
-# milliseconds.
+# A candidate whose first call takes longer is not called again; all else in that call takes milliseconds.
 _SLOW_CALL = 0.2
 
 
@@ -43,8 +42,7 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
     if timing.cache == "cold":
         flush = _FLUSH_BYTES["cuda" if is_cuda(kernel.target) else "llvm"]
-        # One call per repeat, because TVM empties the caches before a repeat and not before each of its
-        # calls.
+        # One call per repeat, because TVM empties the caches before each repeat, and not before each call.
         calls = timed(repeat=timing.repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
         times = np.median(np.reshape(calls, (timing.repeats, COLD_CALLS)), axis=1)
     else:

@@ -130,8 +130,7 @@ class Cluster:
         self._shares_cores = facts.shares_cores
         # Each worker has a pool that is as large as the largest worker needs.
         self.pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
-        # As many tasks of a device as it has threads leave the queue. Its pool lets one of them measure at a
-        # time.
+        # As many tasks of a device as it has threads leave the queue. Its pool lets one at a time measure.
         self._needs = {"search": 1.0, "device": 1 / threads}
         # Where they would wait in the queue, they must not come first.
         self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if threads > 1 else 0.0}
@@ -160,8 +159,7 @@ class Cluster:
         self, search: Task, search_args: Sequence[Any], measure: Task, *args: Any, priority: float
     ) -> Any:
         """Return the result of a task at a device, whose last argument is the result of a search task."""
-        # That result stays with the workers: kernels for a large cluster would fill the memory of this
-        # process and of the scheduler.
+        # It stays with the workers: many kernels would fill the memory of this process and the scheduler.
         searched = await self._submit(search, search_args, "search", priority)
         try:
             return await self.run("device", measure, *args, searched, priority=priority)

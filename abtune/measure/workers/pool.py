@@ -75,8 +75,7 @@ class ProcessPool(WorkerPlugin):
         """Yield a slot that nobody else uses meanwhile: to ``search`` and build, or of a ``device``."""
         slot = self._free[kind].get()
         try:
-            # An interruption also kills idle processes. Without this the next call would fail, and blame its
-            # kernel.
+            # An interruption also kills idle processes. Else the next call would fail, and blame its kernel.
             slot.resume()
             yield slot
         finally:

@@ -1,8 +1,7 @@
 """Small drawings for a page of HTML: intervals on a scale, samples as dots.
 
 A drawing is a value: paths and words with their coordinates, which the template of the page writes as SVG.
-The style sheet colours them. Verdicts differ in the marker as well. Every drawing has a text for screen
-readers.
+The style sheet colours them. Verdicts differ in the marker, too. Each drawing has a text for screen readers.
 """
 
 from __future__ import annotations

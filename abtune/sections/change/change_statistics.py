@@ -20,8 +20,7 @@ from abtune.stats.variance import both_variances, floored_moments, half_width, m
 
 # Fewer seeds often all end at one of two speeds. Then the variances of all shapes mislead, too.
 _FEWEST_MODERATED = 4
-# If the noise of all shapes has two modes, their variances agree better than those of normal noise do in 99
-# of 100 cases.
+# Where all noise has two modes, variances agree better than those of normal noise do in 99 of 100 cases.
 _TOO_SURE = 0.99
 
 

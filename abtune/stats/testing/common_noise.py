@@ -18,11 +18,9 @@ from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 
 # These shares of the common error are added to every standard error, as in SAM (Tusher, Tibshirani and Chu
 # 2001, DOI 10.1073/pnas.091062498), and the larger p counts. The large one helps where seeds agree by chance,
-# the small one where all shapes have little noise but for rare slow runs (docs/statistics-tables.md,
-# "common noise").
+# the small one where all noise is little but for rare slow runs (docs/statistics-tables.md, "common noise").
 _ADDED = (0.02, 0.5)
-# A shape counts as at most this many times as noisy as most. Otherwise one shape with a noise of 100 % would
-# hide what all others gain.
+# A shape counts as at most this many times as noisy as most, or one with a noise of 100 % would hide gains.
 _NOISIEST = 3.0
 # This share of the deviations, on each end, counts as the next one. What is as rare hardly moves a mean, and
 # one run that is ten times slower would hide most gains.

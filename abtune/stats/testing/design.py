@@ -5,8 +5,7 @@ attain. The correction enters as the level of the first step of Holm's procedure
 the seeds once for all shapes; a t-test at that level finds about as much.
 
 A moderated test gains degrees of freedom, up to those for equal noise, where the permutation test is the
-limit. With unequal numbers of seeds that limit depends on which side is noisier, so the permutation test of
-normal scores tells it.
+limit. With unequal numbers of seeds, the permutation test of normal scores tells that, by the noisier side.
 """
 
 from __future__ import annotations
@@ -81,8 +80,7 @@ def detectable_boost(seeds: Sides, noise: Sides, requirement: Requirement) -> Fl
 def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -> Integers:
     """Return the smallest number of seeds per side that detects a boost with the wanted power.
 
-    At most 1,000,000, which also stands for none: sampled splits cannot resolve a level that is too
-    strict. 0 where the noise is NaN.
+    At most 1,000,000, which also means none: sampled splits resolve no stricter level. 0 for a noise of NaN.
     """
     size, *noises = _broadcast(boost, *noise)
     effect = np.log1p(size)

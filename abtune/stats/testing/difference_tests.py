@@ -88,9 +88,8 @@ class Correction:
     joint: Function | None = None
     step_up: bool = False  # whether several shapes together can pass where each alone cannot
     hint: str = ""  # what distinguishes it from the default, for the help of the command line
-    # what weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}``
-    # stand for the level, the number of shapes, and the probability of any of as many independent false
-    # claims
+    # what weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}`` stand
+    # for the level, the number of shapes, and the chance of any of as many independent false claims
     caveat: str = ""
 
     def planning_level(self, alpha: float, tests: int) -> float:
