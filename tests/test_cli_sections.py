@@ -137,13 +137,14 @@ def test_several_shapes_are_explained_one_below_the_other(run: Run) -> None:
 
 
 def test_many_shapes_have_a_row_each(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The curve of 29 shapes takes a row a shape, and noise one for each configuration."""
+    """The curve of 29 shapes takes a row a shape, and noise one for each configuration, with all columns."""
     monkeypatch.setenv("COLUMNS", "100")
     text = run("analyze", "h200-tvm14009", "--section", "noise", "--section", "curve").out
     assert len(text.splitlines()) < 3 * 29 + 60
     lines = [line.split() for line in text.splitlines() if line.startswith("M=4096_N=4096_K=4096")]
     noise, curve = lines
     assert noise[1:6] == ["mainline", "8.3", "4.8", "to", "18"]
+    assert noise[-1] == "1.8%"  # the error as a share of the noise
     assert curve[1:] == ["-24.4", "+5.5", "+3.9", "+1.2"]
     assert text.count("HTML, or --shapes with at most 5 shapes") == 1
     page = run("analyze", "h200-tvm14009", "--section", "curve", "--format", "html").out

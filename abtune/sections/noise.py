@@ -142,7 +142,7 @@ _WHAT = (
     "Standard deviations of log latency. noise: between seeds, without the measurement error; its interval "
     "has the wider limits of two, by chi-square and by Bonett, who allows for skewed noise. session: between "
     "rounds of one winner. timing: within a round. ICC: correlation of two timings of one winner. error: "
-    "standard error of a seed's value. of noise: the error as a share of the noise."
+    "standard error of a seed's value. share: the error as a share of the noise."
 )
 _POOLED = "configuration"
 
@@ -185,7 +185,7 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
             column("timing %", [spread_percent(row.timing) for row in rows], gives_way=3),
             column("ICC", icc, gives_way=4),
             column("error %", [spread_percent(row.measurement) for row in rows], gives_way=5),
-            column("of noise", map(_error_share, rows), gives_way=6),
+            column("share", map(_error_share, rows), gives_way=6),
         )
     )
     configs, shapes = [row.config for row in rows], [row.shape for row in rows]
