@@ -26,6 +26,13 @@ def test_plans_look_as_their_golden_files_show(
     assert_golden(f"{name}-{width}.txt", outcome.out)
 
 
+def test_a_narrow_terminal_loses_hours_before_chances(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 60 characters the chances to find all boosts are there, because costs also stand further up."""
+    monkeypatch.setenv("COLUMNS", "60")
+    headings = run("power", "h200-pilot").out.partition("\nseeds  detectable %  ")[2].splitlines()[0]
+    assert headings.split() == ["1%", "2%", "5%", "10%", "20%", "50%", "core", "hours"]
+
+
 def test_json_and_markdown(run: Run) -> None:
     """JSON holds the plan by the names of its fields, null for what is unknown; markdown has its tables."""
     document = json.loads(run("power", "--cv", "3", "--boost", "5", "--seeds", "10", "--format", "json").out)

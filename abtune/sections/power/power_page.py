@@ -57,10 +57,11 @@ def _noise(side: SideNoise, level: float) -> str:
     return f"{side.config} {spread_percent(side.spread)}%{'' if math.isnan(side.low) else interval}"
 
 
-def _costs(rows: Sequence[Need | Reach]) -> tuple[Column, Column]:
+def _costs(rows: Sequence[Need | Reach], *, after: int = 0) -> tuple[Column, Column]:
+    """Return the costs, which matter less than ``after`` other optional columns."""
     return (
-        column("core hours", [_hours(row.core_hours) for row in rows], gives_way=1),
-        column("GPU hours", [_hours(row.gpu_hours) for row in rows], gives_way=2),
+        column("core hours", [_hours(row.core_hours) for row in rows], gives_way=after + 1),
+        column("GPU hours", [_hours(row.gpu_hours) for row in rows], gives_way=after + 2),
     )
 
 
@@ -77,14 +78,13 @@ def _reaches(plan: SeedPlan) -> Grid:
         column(
             plain_percent(boost),
             [">99" if reach.power[index] > 0.995 else f"{100 * reach.power[index]:.0f}" for reach in reaches],
-            gives_way=3 + index,
+            gives_way=index + 1,
         )
         for index, boost in enumerate(plan.goal.boosts)
     ]
     stub = "pairs" if plan.goal.paired else "seeds"
-    return table(
-        stub, [str(reach.seeds) for reach in reaches], *filled([detectable, *powers, *_costs(reaches)])
-    )
+    columns = filled([detectable, *powers, *_costs(reaches, after=len(powers))])
+    return table(stub, [str(reach.seeds) for reach in reaches], *columns)
 
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
