@@ -629,6 +629,19 @@ def test_a_column_that_says_nothing_new_is_not_said(tmp_path: Path, name: str, o
     assert not [note for note in read(path).notes if "unless you compare" in note]
 
 
+@pytest.mark.parametrize("name", ["registers", "sm_clock", "cycles"])
+def test_whole_numbers_that_no_second_timing_shows_again_are_not_said(tmp_path: Path, name: str) -> None:
+    """A count differs from line to line anyway; a setting is the same in all lines of a configuration."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"shape,config,{name},time_us\nx,old,1951,2\nx,new,1946,1\n", encoding="utf-8")
+    assert not [note for note in read(path).notes if "unless you compare" in note]
+    with path.open("a", encoding="utf-8") as file:
+        file.write("x,old,1951,2\nx,new,1946,1\n")
+    assert f"{name}: 1951 in old and 1946 in new; unless you compare that" in read(path).notes[-1]
+    path.write_text(path.read_text("utf-8").replace("new,1946,1\n", "new,1947,1\n", 1), encoding="utf-8")
+    assert not [note for note in read(path).notes if "unless you compare" in note]
+
+
 def test_settings_that_differ_within_runs_are_no_caveat(tmp_path: Path) -> None:
     """Workers may share the repeats of each run; which one was the first says nothing."""
     lines = [
@@ -652,9 +665,9 @@ def test_a_column_that_tells_files_apart_is_said(tmp_path: Path) -> None:
 
 def test_a_column_that_tells_configurations_apart_that_names_them_is_told() -> None:
     """The name of a configuration may have the value within it."""
-    cells = [("main-sm80", {"arch": "SM80"}), ("main-sm90", {"arch": "sm90"})]
+    cells = [("main-sm80", 1, {"arch": "SM80"}), ("main-sm90", 1, {"arch": "sm90"})]
     assert not [*about_columns(cells)]
-    assert [*about_columns([*cells, ("other", {"arch": "sm70"})])]
+    assert [*about_columns([*cells, ("other", 1, {"arch": "sm70"})])]
 
 
 def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ _NAMES_CONFIG = re.compile(
 )
 # Columns whose decimals are no measured numbers.
 _VERSION = re.compile(r".*version|python|jdk|cuda|cudnn|rocm|(py)?torch|triton|tvm", re.IGNORECASE)
+# In other columns, decimals and percentages were measured. Whole numbers may have been set, or counted.
+_MEASURED, _NUMBER = re.compile(r"\d*\.\d+ ?%?|\d+ ?%"), re.compile(r"\d*\.?\d+ ?%?")
 # A container is called by twelve digits that are new in each run, and say nothing of its machine.
 _CONTAINER = re.compile("[0-9a-f]{12}")
 # Settings that name what the times were measured on.
@@ -93,23 +95,24 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
     return Conditions(unlike=tuple(unlike), noise=tuple(noise), machine=machine)
 
 
-def about_columns(cells: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
+def about_columns(cells: Iterable[tuple[str, int, Mapping[str, str]]]) -> Iterator[str]:
     """Yield which columns of a table, or values of a runner's file, tell the configurations apart.
 
-    Cells are given by configuration. A column that repeats the names of configurations, or has measured
-    numbers, says nothing new.
+    Cells are given by configuration and number of timings. A column that repeats the names of configurations,
+    or has measured numbers, says nothing new.
     """
     runs: dict[str, dict[str, Counter[str]]] = {}  # by column and configuration
     sizes: Counter[str] = Counter()
-    for config, others in cells:
-        sizes[config] += 1
+    for config, timings, others in cells:
+        sizes[config] += timings
         for name, value in others.items():
-            runs.setdefault(name, {}).setdefault(config, Counter())[value] += 1
+            runs.setdefault(name, {}).setdefault(config, Counter())[value] += timings
+    # Where no configuration has a second timing, nothing shows that a whole number stays as it was set.
+    measured = _MEASURED if max(sizes.values(), default=0) > 1 else _NUMBER
     for name, values in runs.items():
         known = {config: next(iter(own)) for config, own in values.items() if len(own) == 1}
         is_whole = {config: own.total() for config, own in values.items()} == sizes
-        is_number = any(re.fullmatch(r"\d*\.\d+ ?%?|\d+ ?%", value) for value in known.values())
-        is_measured = is_number and not _VERSION.fullmatch(name)
+        is_measured = any(map(measured.fullmatch, known.values())) and not _VERSION.fullmatch(name)
         tells_apart = is_whole and len(known) == len(values) and len({*known.values()}) > 1
         if tells_apart and not (_are_told(values) or is_measured or _NAMES_CONFIG.fullmatch(name)):
             yield f"{name}: {_by_value(values)}; unless you compare that, differences may come from it"

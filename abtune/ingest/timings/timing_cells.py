@@ -63,7 +63,7 @@ def import_readings(
         for cell in reading.cells
     ]
     conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
-    columns = about_columns((config, cell.others) for cell, _, config in named)
+    columns = about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named)
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(each_a_process))
     works = dict.fromkeys(reading.work for reading in readings.values() if reading.work)
     notes = [
