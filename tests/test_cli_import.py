@@ -224,7 +224,7 @@ def test_columns_find_the_importer_of_unknown_content(empty_folder: Path, run: R
         ),
         (
             ["times.csv", "data/tvm14009-rtx3080.md"],
-            "no importer knows this content, unlike the files before",
+            "is a published table, unlike the files before (timings (a dump of timings)); import each kind",
         ),
         (
             ["log.txt"],

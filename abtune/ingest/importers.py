@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import functools
+import itertools
 import logging
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
@@ -105,6 +107,11 @@ def recognise(sources: Sequence[Source], options: Set[str] = frozenset()) -> Imp
         if not left and len(takers) == 1:
             return importer_named(takers.pop())
         if not left:
+            if readers:
+                raise InputError(
+                    f"{source.path}: is {readers[0].kind}, unlike the files before ({_listed(able)}); "
+                    "import each kind into a dataset of its own, and put them together: abtune merge"
+                )
             also = "" if source is sources[0] else f", unlike the files before ({_listed(able)})"
             known = f"abtune import lists what it reads; if it is something else, {AS_CSV}"
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
@@ -134,14 +141,17 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     order = configs if named else baseline_first(configs)
     if order != list(configs):
         dataset = dataset.sel(config=order)
-    notes = (*imported.notes, *_about_lacking(dataset), *_about_scales(dataset), *about_names(order))
-    return Imported(dataset=dataset, notes=notes)
+    spellings = _about_spellings(labels_of(dataset, "shape"), "shapes")
+    notes = (*imported.notes, *_about_lacking(dataset), *spellings, *_about_scales(dataset))
+    return Imported(dataset=dataset, notes=(*notes, *about_names(order)))
 
 
 def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
     """Yield how many shapes have all configurations, if some lack one."""
-    whole = (dataset["run_status"] != RunStatus.MISSING).any("seed").all("config").values.tolist()
-    shapes = [label for label, made in zip(labels_of(dataset, "shape"), whole, strict=True) if not made]
+    made = (dataset["run_status"] != RunStatus.MISSING).any("seed").transpose("config", "shape")
+    whole = made.all("config").values.tolist()
+    labels = labels_of(dataset, "shape")
+    shapes = [label for label, has_all in zip(labels, whole, strict=True) if not has_all]
     if not shapes:
         return
     number, configs = sum(whole), dataset.sizes["config"]
@@ -149,7 +159,11 @@ def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
     lack = "get no verdict" if configs == 2 else "get no verdict on what they lack"
     note = f"{number} of {count(len(whole), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
     if not number and configs == 2:
-        note = "no shape has both configurations, so none gets a verdict; give each one name in both"
+        names = (some_of(list(itertools.compress(labels, row)), most=2) for row in made.values)
+        has = ", ".join(
+            f"{config} has {some}" for config, some in zip(labels_of(dataset, "config"), names, strict=True)
+        )
+        note = f"no shape has both configurations, so none gets a verdict: {has}; give each one name in both"
     yield note
 
 
@@ -177,9 +191,21 @@ def about_names(configs: Sequence[str]) -> Iterator[str]:
                 f"{listed(names[:2])} look like runs of {stem or 'one configuration'}, but count as "
                 "configurations; import lines with columns config and seed, or write {seed} in --pattern"
             )
-    for names in _grouped({name: name.casefold() for name in configs}).values():
-        if len(names) > 1:
-            yield f"{listed(names)} count as {len(names)} configurations; spell them alike if they are one"
+    yield from _about_spellings(configs, "configurations")
+
+
+def _about_spellings(names: Sequence[str], noun: str) -> Iterator[str]:
+    """Yield which names differ only in case, blanks or the encoding of letters."""
+    alike = [names for names in _grouped({name: _folded(name) for name in names}).values() if len(names) > 1]
+    if alike:
+        pairs = some_of([listed(map(repr, names)) for names in alike])
+        why = f"{pairs} count as different {noun}, but differ only in case, blanks or encoding"
+        yield f"{why}; spell them alike if they are the same"
+
+
+def _folded(name: str) -> str:
+    """Return a name without blanks and case, and each letter in one encoding: é has two in Unicode."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _grouped(stems: Mapping[str, str]) -> dict[str, list[str]]:

@@ -230,7 +230,7 @@ def test_what_nobody_reads_is_said(empty_folder: Path, text: str, said: str) -> 
 
 def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
     """The first file that does not fit the ones before it is named."""
-    with pytest.raises(InputError, match=r"tvm14009-rtx3080.md: no .*, unlike the files before \(timings"):
+    with pytest.raises(InputError, match=r"tvm14009-rtx3080.md: is a .*, unlike the files before \(timings"):
         recognise(sources(SAMPLES / "times.csv", ROOT / "data" / "tvm14009-rtx3080.md"))
     with pytest.raises(
         DatasetError, match="there is no such file, and no importer of that name; abtune import"
@@ -474,7 +474,7 @@ def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
         (["v2", "v2.1", "v3"], []),
         (["O2", "O3"], []),
         (["gcc-13", "gcc-14", "clang-16", "clang-17"], []),
-        (["Old", "old", "new"], ["Old and old count as 2 configurations"]),
+        (["Old", "old", "new"], ["'Old' and 'old' count as different configurations"]),
         (["gcc-13", "gcc-14", "O2", "O3", "seed1", "seed2", "rerun 1", "rerun 2"], []),
     ],
 )
@@ -513,6 +513,18 @@ def test_every_import_has_notes_about_names(tmp_path: Path) -> None:
     values = {"unit": "", "shape": "", "columns": "", "seed-is": "file"}
     notes = run_importer(recognise(inputs), inputs, values).notes
     assert "look like runs of gcc" in notes[-1]
+
+
+@pytest.mark.parametrize("other", ["CONV 3x3", "conv  3x3", "conv3x3", "conv 3x\uff13"])
+def test_an_import_says_which_shapes_look_like_one(tmp_path: Path, other: str) -> None:
+    """Case, blanks and the encoding of letters are easy to overlook, and each spelling is a shape."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"shape,old_ms,new_ms\nconv 3x3,1,2\n{other},1,2\nconv 5x5,1,2\n", encoding="utf-8")
+    inputs = sources(path)
+    importer = recognise(inputs)
+    values = {option.name: option.default for option in importer.options}
+    notes = run_importer(importer, inputs, values).notes
+    assert [note for note in notes if note.startswith(f"'conv 3x3' and '{other}' count as different shapes")]
 
 
 def test_an_import_says_how_many_shapes_have_all_configurations(tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
 from abtune.ingest.timings.conditions import conditions_of
 
-NO_SHAPE = "no shape has both configurations, so none gets a verdict; give each one name in both"
+NO_SHAPE = (
+    "no shape has both configurations, so none gets a verdict: old has {}, new has {}; "
+    "give each one name in both"
+)
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
 
 
@@ -149,7 +152,7 @@ def test_long_units_of_jmh_are_read(tmp_path: Path) -> None:
     [
         ({"jdk": "21"}, "jdkVersion: 17 in old and 21 in new; unless you compare that"),
         ({"threads": 4}, "threads of a(n=7): 1 in old and 4 in new; differences may come from that"),
-        ({"params": {"n": "8"}}, NO_SHAPE),
+        ({"params": {"n": "8"}}, NO_SHAPE.format("a(n=7)", "a(n=8)")),
     ],
 )
 def test_settings_of_jmh_that_differ_are_said(tmp_path: Path, new: dict[str, Any], said: str) -> None:
@@ -291,7 +294,7 @@ def test_a_go_benchmark_that_ended_its_process_has_failed(tmp_path: Path, end: s
 @pytest.mark.parametrize(
     ("new", "said"),
     [
-        ("A-16 B-16", NO_SHAPE),
+        ("A-16 B-16", NO_SHAPE.format("A-8, B-8", "A-16, B-16")),
         ("A-8 C-8", "1 of 3 shapes has both configurations; the others get no verdict: B-8, C-8"),
         ("A-8 B-8", ""),
     ],
