@@ -913,7 +913,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             {"columns": {"seed": "run"}},
             "has no column 'run'; there are shape",
         ),
-        (HEADING + "x,a,0,1\n", {"seed_is": "timing"}, "a column seed; leave out --seed-is timing"),
+        (HEADING + "x,a,0,1\n", {"seed_is": "timing"}, "a column seed; leave out --seed-is"),
         ("shape,shape,time_us\nx,a,1\n", {}, "two columns have the same name"),
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number; if that run"),
         (

@@ -20,7 +20,15 @@ from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
 from abtune.ingest.timings.conditions import said_in
-from abtune.ingest.timings.file_cells import CONFIGS, FileCell, Reading, named_cells, read_configs, repeated
+from abtune.ingest.timings.file_cells import (
+    CONFIGS,
+    SEED_IS,
+    FileCell,
+    Reading,
+    named_cells,
+    read_configs,
+    repeated,
+)
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
@@ -61,10 +69,12 @@ def named_importer(
     *,
     files: str = "*.json",
     seed: str = "file",
+    has_pairs: bool = False,
 ) -> Callable[[Callable[[str, Path], Iterator[FileCell]]], Importer]:
     """Make an importer of a function that reads the text of one file; its docstring is the help.
 
-    Its files are known by a pattern, or are JSON with values of these names. ``seed`` says what a seed is.
+    Its files are known by a pattern, or are JSON with values of these names. ``seed`` says what a seed is,
+    ``has_pairs`` whether a file may have both configurations.
     """
     known = known_by.search if isinstance(known_by, re.Pattern) else partial(is_json_of, names=known_by)
 
@@ -84,7 +94,10 @@ def named_importer(
                     seeds[key] += 1
                 readings[source] = Reading(cells=tuple(cells))
             configs = read_configs(values.get("configs", ""))
-            return import_readings(readings, shape=values["shape"], configs=configs, seed=seed)
+            seed_is = values.get("seed-is", "file")
+            return import_readings(
+                readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed
+            )
 
         return Importer(
             name=name,
@@ -93,14 +106,14 @@ def named_importer(
             recognises=lambda _, text: bool(known(text)),
             read=read,
             run_is=kind[:1].upper() + kind[1:],
-            options=(_SHAPE, CONFIGS),
+            options=(_SHAPE, CONFIGS, *[SEED_IS] * has_pairs),
             examples=f"\n  abtune import {name} --run old='old-{files}' --run new='new-{files}' --out t.nc\n",
         )
 
     return importer
 
 
-@named_importer("asv", "a result of asv", ["result_columns"])
+@named_importer("asv", "a result of asv", ["result_columns"], has_pairs=True)
 def asv(text: str, _path: Path) -> Iterator[FileCell]:
     """Read results of asv, written with --record-samples.
 
@@ -149,7 +162,7 @@ def criterion(text: str, path: Path) -> Iterator[FileCell]:
     yield FileCell(where="the file", name=name, rounds=(seconds,), note=note)
 
 
-@named_importer("go-bench", "an output of go test -bench", _GO_TIME, files="*.txt")
+@named_importer("go-bench", "an output of go test -bench", _GO_TIME, files="*.txt", has_pairs=True)
 def go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """Read what go test -bench printed.
 
@@ -205,7 +218,7 @@ def _check_go_keys(name: str, above: Mapping[str, str], before: Mapping[str, str
         raise DatasetError(f"above {shortened(name)} stands {both}; {remedy}")
 
 
-@named_importer("cargo-bench", "an output of cargo bench", _CARGO_LINE, files="*.txt")
+@named_importer("cargo-bench", "an output of cargo bench", _CARGO_LINE, files="*.txt", has_pairs=True)
 def cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """Read what cargo bench printed, also for criterion.
 
@@ -285,7 +298,7 @@ def benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
                 yield failed
 
 
-@named_importer("nvbench", "a JSON of nvbench", ["meta", "nvbench"])
+@named_importer("nvbench", "a JSON of nvbench", ["meta", "nvbench"], has_pairs=True)
 def nvbench(text: str, path: Path) -> Iterator[FileCell]:
     """Read the JSON of nvbench (--json or --jsonbin).
 

@@ -74,6 +74,13 @@ CONFIGS = Option(
     help="Words within the names of benchmarks that are configurations, the baseline first: of sort/old/512, "
     "old. The rest is the shape.",
 )
+PAIR = "pair"
+SEED_IS = Option(
+    name="seed-is",
+    choices=("file", PAIR),
+    default="file",
+    help="What counts as a seed: a file, or a pair, if each file has both configurations.",
+)
 # Stands for the word while the name around it is tidied. No name has it, because netCDF ends a text there.
 _CUT = "\0"
 _SEPARATORS = r"[\s/_:,.;-]*"

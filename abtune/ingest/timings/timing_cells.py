@@ -17,13 +17,13 @@ import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
 from abtune.dataset.provenance import CAVEATS
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
 from abtune.ingest.timings.conditions import about_columns, conditions_of
-from abtune.ingest.timings.file_cells import FileCell, Reading, split_names
+from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading, split_names
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, shell_path
 
@@ -31,6 +31,10 @@ from abtune.text import count, import_command, shell_path
 _IN_A_ROW = (
     "Hyperfine makes all runs of a command in a row, so a drift of the machine counts as a boost. Files "
     "exported in turns, each a seed, avoid that."
+)
+# Said of files that number the seeds.
+_MAY_BE_PAIRS = (
+    "each file has several configurations; if they ran side by side, --seed-is pair compares them there"
 )
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
@@ -40,19 +44,24 @@ def import_readings(
     *,
     shape: str,
     configs: Sequence[str] = (),
-    each_a_seed: bool = False,
+    seed_is: str = "file",
     seed: str = "",
 ) -> Imported:
-    """Return the dataset of the files' timings; ``shape`` and the words ``configs`` in names may be told."""
+    """Return the dataset of the files' timings; ``shape`` and the words ``configs`` in names may be told.
+
+    ``seed_is`` says what counts as a seed: a file, a timing or a pair; ``seed``, what tells a seed, in words.
+    """
     readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
     rounds = _by_cell(readings, shape)
     if not any(rounds.values()):
         raise DatasetError(f"{next(iter(readings)).path}: has no timings")
-    if each_a_seed:
+    each_a_process = {reading.each_a_process for reading in readings.values()}
+    if each_a_line := seed_is == PAIR and each_a_process == {None} and len(readings) == 1:
+        seed = "line"
+    if each_a_seed := seed_is == "timing" or each_a_line:
         rounds = _split(rounds)
     what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
-    each_a_process = {reading.each_a_process for reading in readings.values()}
     names = {
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
@@ -62,12 +71,22 @@ def import_readings(
         for source, reading in readings.items()
         for cell in reading.cells
     ]
+    # Of the files whose order numbers the seeds.
+    configs_of = {
+        source.path: {_names(cell, source, label_told(source, shape), ())[1] for cell in reading.cells}
+        for source, reading in readings.items()
+        if what == "file"
+    }
     conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
     columns = about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named)
+    if seed_is == PAIR:
+        _check_pairs(rounds, configs_of)
+    may_be_pairs = seed_is == "file" and len(configs_of) > 1 and min(map(len, configs_of.values())) > 1
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(each_a_process))
     works = dict.fromkeys(reading.work for reading in readings.values() if reading.work)
     notes = [
-        _about_seeds(rounds, what, each_a_process),
+        _about_seeds(rounds, what, PAIR if seed_is == PAIR else "seed", each_a_process),
+        *[_MAY_BE_PAIRS] * may_be_pairs,
         *_notes_of_files(readings),
         *about_lacking(names),
         *conditions.notes,
@@ -82,6 +101,8 @@ def import_readings(
         dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
     if works:
         dataset = dataset.assign_attrs(latency_source="throughput")
+    if seed_is == PAIR:
+        dataset = dataset.assign_attrs({DESIGN: SeedDesign.PAIRED.value})
     return Imported(dataset=dataset, notes=tuple(notes))
 
 
@@ -209,10 +230,22 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     return split
 
 
-def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, each_a_process: set[bool | None]) -> str:
+def _check_pairs(rounds: Mapping[Cell, _Rounds], configs_of: Mapping[Path, set[str]]) -> None:
+    """Refuse files, whose order numbers their pairs, with one configuration alone; and no pair at all."""
+    for path, configs in configs_of.items():
+        if len(configs) == 1:
+            remedy = "time both in each file, or number the runs by a column seed or {seed} in --pattern"
+            raise DatasetError(f"{path}: has {configs.pop()} alone, and no pair; {remedy}")
+    if max(Counter((label, seed) for label, _, seed in rounds).values()) == 1:
+        raise DatasetError("no run has the seed number of another configuration, so there are no pairs")
+
+
+def _about_seeds(
+    rounds: Mapping[Cell, _Rounds], what: str, unit: str, each_a_process: set[bool | None]
+) -> str:
     seeds = Counter((shape, config) for shape, config, _ in rounds).values()
     timings = [sum(map(len, cell.values())) for cell in rounds.values() if cell]
-    note = f"each {what} is one seed: {_range(seeds, 'seed')} per cell, {_range(timings, 'timing')} per seed"
+    note = f"each {what} is one {unit}: {_range(seeds, unit)} per cell, {_range(timings, 'timing')} per seed"
     if max(seeds) == 1 and each_a_process == {True} and max(timings) > 1:
         note += "; each timing is of a process of its own: with --seed-is timing each is a seed"
     elif max(seeds) == 1:

@@ -82,6 +82,7 @@ class Table:
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
     boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
+    of_pairs: bool = False  # whether the times of a line are a pair
     is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
     outcomes: Sequence[int] = ()  # the columns that say how a trial ended
     in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first

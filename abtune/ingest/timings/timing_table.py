@@ -17,7 +17,7 @@ from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
 from abtune.ingest.table_columns import FIELDS, OUTCOME, about_summaries, have_units, is_summary, time_columns
 from abtune.ingest.tables import CUT, has_records, table_rows
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
 from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, SETTING, splitting_words
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
@@ -59,7 +59,10 @@ NO_TIMINGS = "has a heading and no timings"
 
 
 def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
-    """Return the timings of a table; each is ``counted`` as a repeat, a seed or a trial of a search."""
+    """Return the timings of a table; each is ``counted`` as a repeat, a seed, a pair or a trial of a search.
+
+    A pair is what has one seed number, or one line in a table with a column for each configuration.
+    """
     is_search = counted == "trial"  # whose trials differ in sizes, too
     rows = table_rows(text) if is_search and "shape" not in names else _labelled(text, names)
     _, heading = next(rows, (0, []))
@@ -70,8 +73,13 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     if is_search:
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.of_shape}
+    if counted == PAIR:
+        table.of_pairs = "seed" not in table.columns
+        counted = "seed" if table.of_pairs else "repeat"
+        if table.of_pairs and not table.configs:
+            raise InputError("pairs take a column seed, or a column for each configuration")
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
-        raise InputError(f"has a column {told[0]}; leave out --seed-is timing")
+        raise InputError(f"has a column {told[0]}; leave out --seed-is")
     reading = read_rows(rows, table, counted, of_records=has_records(text))
     if not reading.cells:
         raise DatasetError(next(about_summaries(table.summaries), NO_TIMINGS))
@@ -278,6 +286,18 @@ def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool
         elif keeps_failed:  # as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
+    _check_line(row, table, seconds)
+
+
+def _check_line(row: Sequence[str], table: Table, seconds: Mapping[int, Sequence[float]]) -> None:
+    """Check that a line has all times of a pair, and that a column of boosts agrees with its times."""
+    if table.of_pairs:  # else the next line would complete the pair
+        numbers = [len(seconds.get(i, [""] * (row[i].casefold() in FAILED))) for i in table.units]
+        if len(set(numbers)) > 1:
+            fewest = table.configs[[*table.units][numbers.index(min(numbers))]]
+            raise DatasetError(
+                f"lacks a time of {fewest}; take the line out, or write FAILED if the run failed"
+            )
     if table.boosts and sum(map(len, seconds.values())) == len(table.units):  # all are there, and no list
         known = [(seconds[index][0], rounding_of(row[index])) for index in table.in_order]
         for index, over in table.boosts.items():

@@ -20,7 +20,16 @@ from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import FIELDS
 from abtune.ingest.texts import naming, parse_json, well_formed
 from abtune.ingest.timings.conditions import said_in
-from abtune.ingest.timings.file_cells import CONFIGS, FileCell, Reading, named_cells, read_configs, repeated
+from abtune.ingest.timings.file_cells import (
+    CONFIGS,
+    PAIR,
+    SEED_IS,
+    FileCell,
+    Reading,
+    named_cells,
+    read_configs,
+    repeated,
+)
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.units import PER_SECOND, UNITS, all_seconds, to_seconds
@@ -37,11 +46,13 @@ _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    columns, each_a_seed = read_columns(values["columns"]), values["seed-is"] == "timing"
+    columns, seed_is = read_columns(values["columns"]), values["seed-is"]
+    each_a_seed = seed_is == "timing"
+    each_line = "seed" if each_a_seed else PAIR if seed_is == PAIR and len(sources) == 1 else "repeat"
     readings = {}
     for source, text in read_once(sources):
         with naming(source.path):
-            readings[source] = _read_file(text, columns, values["unit"], each_a_seed=each_a_seed)
+            readings[source] = _read_file(text, columns, values["unit"], each_line)
     # Where all processes ended with one error, hyperfine was told to ignore it.
     codes = {code for reading in readings.values() for cell in reading.cells for code in cell.exit_codes}
     counted = len(codes) == 1 and None not in codes
@@ -52,18 +63,16 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     in_its_column = f"number in the column {columns.get('seed', 'seed')}" if in_column else ""
     seed = "timing" if each_a_seed else in_its_column
     configs = read_configs(values.get("configs", ""))
-    return import_readings(
-        readings, shape=values["shape"], configs=configs, each_a_seed=each_a_seed, seed=seed
-    )
+    return import_readings(readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed)
 
 
-def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
+def _read_file(text: str, columns: Mapping[str, str], unit: str, counted: str) -> Reading:
     reading = _read_json(text) if _is_of_runner(text) else read_printed(text) if has_results(text) else None
     if reading is None:
-        return read_table(text, columns, unit, "seed" if each_a_seed else "repeat")
+        return read_table(text, columns, unit, counted)
     if unit or columns:
         raise InputError("--unit and --columns are for tables; this format has its own")
-    if each_a_seed and not reading.each_a_process:
+    if counted == "seed" and not reading.each_a_process:
         remedy = "run the process several times, and give a file for each"
         raise InputError(f"its timings are repeats within one process, not seeds; {remedy}")
     return reading
@@ -228,11 +237,11 @@ TIMINGS = Importer(
     options=(
         *OPTIONS,
         CONFIGS,
-        Option(
-            name="seed-is",
-            choices=("file", "timing"),
-            default="file",
-            help="What counts as a seed; a timing only where each was a process (tables, hyperfine).",
+        replace(
+            SEED_IS,
+            choices=("file", "timing", PAIR),
+            help="What counts as a seed: a file; a timing only where each was a process (tables, hyperfine); "
+            "or a pair, if each file, or each line of one table, has both configurations.",
         ),
     ),
     examples="""
