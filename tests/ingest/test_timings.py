@@ -729,12 +729,22 @@ def test_a_column_that_splits_one_shape_makes_no_repeats(tmp_path: Path) -> None
 
 def test_sizes_that_split_the_only_run_of_each_shape_make_no_repeats(tmp_path: Path) -> None:
     """A file of one configuration without seeds has one run of each shape, so shapes are compared."""
-    lines = [f"x{number},{batch},5\n" for number in range(6) for batch in (8, 32)]
     paths = tmp_path / "old.csv", tmp_path / "new.csv"
-    for path in paths:
+    for time, path in enumerate(paths, start=5):
+        lines = [f"x{number},{batch},{time}\n" for number in range(6) for batch in (8, 32)]
         path.write_text("shape,batch,time_us\n" + "".join(lines), "utf-8")
     with pytest.raises(DatasetError, match="column batch says '32' and '8' of one run"):
         read(runs=[f"{path.stem}={path}" for path in paths])
+
+
+@pytest.mark.parametrize("heading", ["kernel,variant,time_us", "device,batch,time_us"])
+def test_missing_columns_are_said_before_columns_that_split_repeats(tmp_path: Path, heading: str) -> None:
+    """Without a column of shapes or configurations, times of several look like repeats of one run."""
+    lines = [f"{kernel},{variant},5\n" for kernel in "xy" for variant in ("old", "new") for _ in range(4)]
+    with pytest.raises(
+        DatasetError, match=r"has no column shape .* and no column config .*the other columns"
+    ):
+        read_text(tmp_path, f"{heading}\n" + "".join(lines))
 
 
 def test_a_measured_number_may_differ_between_repeats(tmp_path: Path) -> None:

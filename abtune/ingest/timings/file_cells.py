@@ -43,6 +43,7 @@ class Reading:
     unused: tuple[str, ...] = ()  # columns of a table that say nothing yet
     work: str = ""  # what to say of throughputs whose operations are unknown; empty if there are none
     kind: str = ""  # of throughputs; empty if the file has times
+    no_repeats: str = ""  # why the times of one shape and configuration are no repeats; empty if they may be
 
 
 def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:

@@ -160,6 +160,9 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
         told = label_told(source, shape)
         _check_told(reading, source, told)
         named = [_names(cell, source, told, reading.unused) for cell in reading.cells]
+        # Without a column of shapes or configurations, the times of several would look like repeats.
+        if reading.no_repeats:
+            raise DatasetError(f"{source.path}: {reading.no_repeats}")
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
                 both = "a column seed; leave {seed} out of --pattern"

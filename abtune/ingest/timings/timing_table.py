@@ -101,8 +101,6 @@ def read_rows(
 ) -> Reading:
     """Return the timings of the rows below the heading of a table."""
     _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
-    if counted == "repeat":
-        _check_repeats(table)
     left_out = {index: table.names[index] for index in table.unused}
     machines = {index for index, name in left_out.items() if MACHINE.fullmatch(name)}
     settings = {index for index, name in left_out.items() if SETTING.fullmatch(name)}
@@ -138,11 +136,12 @@ def read_rows(
         work=about_work(table.works) if table.works else "",
         kind="".join({about_work({unit}) for unit in table.units.values() if unit in RATES}),
         unused=tuple(table.names[index] for index in table.unused),
+        no_repeats=_why_no_repeats(table) if counted == "repeat" else "",
     )
 
 
-def _check_repeats(table: Table) -> None:
-    """Refuse a column such as a device or a batch size, which splits the times of most cells alike."""
+def _why_no_repeats(table: Table) -> str:
+    """Return which column, such as a device or a batch size, splits the times of most cells alike, if any."""
     several = {key: cell for key, cell in table.cells.items() if sum(map(len, cell.rounds.values())) > 1}
     cells_of = Counter(shape for shape, _, _ in several)
     for column in sorted(table.differ):
@@ -162,7 +161,8 @@ def _check_repeats(table: Table) -> None:
         if "round" not in table.columns:
             ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
         both = " and ".join(shortened(repr(word)) for word in words[:2])
-        raise DatasetError(f"column {name} says {both} of one run; {ways}")
+        return f"column {name} says {both} of one run; {ways}"
+    return ""
 
 
 def _read_rows(
