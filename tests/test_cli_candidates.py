@@ -17,6 +17,7 @@ from running import Run
 import abtune
 from abtune.compare.compare import compare
 from abtune.compare.results import Analysis, Verdict
+from abtune.dataset.provenance import CAVEATS, CONFOUNDED
 from abtune.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
@@ -54,6 +55,21 @@ def test_every_candidate_has_a_row_and_a_report(run: Run) -> None:
     assert "tests at 2.5% for each of 2 candidates" in text
     assert "also has" not in text
     assert "each candidate is tested at 2.5%" in text
+
+
+def test_a_caveat_of_all_candidates_stands_once(run: Run, dataset: xr.Dataset) -> None:
+    """What an import saw stands below the table of candidates, and not again in the report of each."""
+    stored = [f"{CONFOUNDED} (driver: 535 in stock, 550 in tiled and 560 in cached). Run both alike."]
+    abtune.save_dataset(dataset.assign_attrs({CAVEATS: json.dumps(stored)}), "drivers.nc")
+    text = " ".join(run("analyze", "drivers.nc").out.split())
+    assert text.count("driver: 535 in stock") == 1
+    assert text.index("driver: 535 in stock") < text.index("tiled against stock")
+    assert text.count("Each seed was timed once, so the noise of measuring is unknown.") == 1
+    for alone in (["--candidate", "tiled"], ["--section", "summary"], ["--format", "sentence"]):
+        text = " ".join(run("analyze", "drivers.nc", *alone).out.split())
+        assert "But more differs than the configuration (driver: 535 in stock" in text
+    document = json.loads(run("analyze", "drivers.nc", "--format", "json").out)
+    assert all(stored[0] in report["caveats"] for report in document["candidates"])
 
 
 def test_one_candidate_is_chosen_by_name(run: Run) -> None:

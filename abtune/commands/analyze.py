@@ -168,16 +168,18 @@ def _view(
 
 def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]) -> Iterator[Section]:
     """Yield the sections of the only candidate, or a table of all, and the sections of each and of all."""
-    from abtune.report.several_candidates import below_candidates, candidates_section
+    from abtune.report.several_candidates import below_candidates, candidates_section, shared_caveats
 
     if len(analyses) == 1:
         yield from _sections(analyses[0], wanted, views[0])
         return
     own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
     if own.kinds or wanted.main:
-        pairs = zip(analyses, views, strict=True)
+        shared = shared_caveats(analyses) if wanted.main == "report" else ()
+        below = (dataclasses.replace(view, said=shared) for view in views)
+        pairs = zip(analyses, below, strict=True)
         reports = [tuple(_sections(analysis, own, view)) for analysis, view in pairs]
-        yield candidates_section(analyses, reports)
+        yield candidates_section(analyses, reports, shared)
         for analysis, sections in zip(analyses, reports, strict=True):
             yield from below_candidates(analysis, sections)
     of_all = tuple(kind for kind in wanted.kinds if kind.of_all)

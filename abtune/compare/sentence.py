@@ -33,7 +33,7 @@ def make_sentence(
     mean = _over_all(overall.these_shapes, judged, settings)
     parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
     parts += of_dependent(told)
-    parts += (f"But {_lower(text.partition('. ')[0])}." for text in told if text.startswith(CONFOUNDED))
+    parts += of_confounded(told)
     # The candidate may be unable to run some shapes at all.
     if without := [row for row in rows if row.verdict is Verdict.INVALID]:
         some = f"{len(without)} of {len(rows)} shapes"
@@ -46,6 +46,11 @@ def of_dependent(told: Iterable[str]) -> Iterator[str]:
     # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(DEPENDENT in caveat for caveat in told):
         yield f"But {_lower(DEPENDENT)}, so these intervals may be too narrow."
+
+
+def of_confounded(told: Iterable[str]) -> Iterator[str]:
+    """Yield what else differs between the configurations, by the caveats that say so."""
+    yield from (f"But {_lower(text.partition('. ')[0])}." for text in told if text.startswith(CONFOUNDED))
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:

@@ -8,17 +8,27 @@ from dataclasses import replace
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
 from abtune.report.columns import drawn_boosts, overall_decimals, overall_interval
-from abtune.report.page import Column, Grid, Heading, Part, Prose, Section, column, fields_of, table
+from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
 from abtune.text import NOTHING, count, percent, plain_percent
 
 
-def candidates_section(analyses: Sequence[Analysis], sections: Sequence[Sequence[Section]]) -> Section:
-    """Return a table with a row for each candidate; JSON has a report of each, with its sections."""
-    return Section(
-        name="candidates", page=tuple(_parts(analyses)), result=tuple(map(fields_of, sections)), unasked=True
-    )
+def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
+    """Return the caveats that all candidates have, such as those of the dataset."""
+    first, *others = analyses
+    return tuple(text for text in first.caveats if all(text in other.caveats for other in others))
+
+
+def candidates_section(
+    analyses: Sequence[Analysis], sections: Sequence[Sequence[Section]], caveats: Sequence[str]
+) -> Section:
+    """Return a table with a row for each candidate, and caveats of all.
+
+    JSON has a report of each, with its sections.
+    """
+    page = (*_parts(analyses), *([Bullets(tuple(caveats))] if caveats else []))
+    return Section(name="candidates", page=page, result=tuple(map(fields_of, sections)), unasked=True)
 
 
 def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterator[Section]:

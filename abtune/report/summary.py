@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Verdict
+from abtune.compare.sentence import of_confounded
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import summary
 from abtune.errors import InputError
@@ -62,6 +63,7 @@ class View:
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
     hint: str = ONE_RUN_PER_CELL  # a section that would say more of single runs
+    said: Sequence[str] = ()  # caveats that stand above the analysis already
 
     def filtered(self, analysis: Analysis) -> bool:
         """Return whether some shapes are not shown."""
@@ -111,7 +113,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     source = f"{view.source}: " if view.source else ""
     origin = summary(analysis.dataset)
     yield Heading(title(analysis))
-    yield Prose(analysis.sentence)
+    yield Prose(_without(analysis.sentence, of_confounded(view.said)))
     yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
     yield from _all_shapes(analysis, view)
     shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
@@ -119,7 +121,8 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if not view.brief:
         notes, marks = collect_notes(analysis, shown)
         yield from _shapes(analysis, marks, view.rows)
-        yield replace(notes, items=(*notes.items, *[view.hint] * (single and bool(view.hint))))
+        new = (text for text in notes.items if text not in view.said)
+        yield replace(notes, items=(*new, *[view.hint] * (single and bool(view.hint))))
     # With one run per cell, all reasons are the same, and the methods judge nothing.
     if view.why or not (view.brief or single):
         reasons = (_reasons(analysis, shown),)
@@ -132,6 +135,13 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
             f"{correction}Resampling seed: {how.rng_seed}."
         )
         yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
+
+
+def _without(text: str, sentences: Iterable[str]) -> str:
+    """Return a text of several sentences without some of them."""
+    for sentence in sentences:
+        text = text.replace(f" {sentence}", "")
+    return text
 
 
 def _all_shapes(analysis: Analysis, view: View) -> Iterator[Part]:
