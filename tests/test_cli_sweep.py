@@ -510,10 +510,12 @@ def test_other_settings_are_one_line(run: Run, fake: None, cpu: None) -> None:
 
 
 def test_a_damaged_file_is_one_line(run: Run, fake: None, cpu: None) -> None:
-    """A damaged file of an earlier session is named, with what to do."""
+    """A damaged file of an earlier session is named, with what to do, unless the dataset has its run."""
     run(*QUICK, *FAKES, "--seeds", "1")
     damaged = next(Path("abtune.nc.runs/runs").iterdir())
     damaged.write_text("{", encoding="utf-8")
+    assert run(*QUICK, *FAKES, "--seeds", "1", "--dry-run").code == 0
+    Path("abtune.nc").unlink()
     assert f"{damaged} cannot be read (" in refused(run(*QUICK, *FAKES, "--seeds", "1"))
 
 

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from enum import EnumType
 from pathlib import Path
@@ -37,13 +37,23 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
 )
-_REDO = "remove it to have that part done again"
 # How JSON holds the types of values; lists and tuples are lists.
 _STORED_AS: Mapping[Any, Any] = {float: (int, float), int: int, bool: bool, str: str, bytes: str}
 # The values that are seconds of a call: positive, or NaN where nothing was timed.
 _TIMES = {"search_latency", "trial_latency", "latency"}
 
 T = TypeVar("T")
+
+
+class DamagedError(StoreError):
+    """A file that holds something else than it should; the error may name several."""
+
+    def __init__(self, *reasons: str, advice: str = "") -> None:
+        parts = "them to have those parts" if reasons[1:] else "it to have that part"
+        super().__init__(f"{'; '.join(reasons)}; {advice or f'remove {parts} done again'}")
+        self.reasons = reasons
+
+
 _kinds = functools.cache(get_type_hints)
 
 
@@ -63,7 +73,7 @@ def plain(value: Any) -> Any:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = _REDO) -> T:
+def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = "") -> T:
     """Return what `parse` makes of the content of a JSON file."""
     try:
         if path.exists() and not path.is_file():  # a link to a device would be read without end
@@ -79,7 +89,18 @@ def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = _R
     except _UNREADABLE as error:
         # The message of a KeyError is the name alone.
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
+        raise DamagedError(f"{path} cannot be read ({reason})", advice=advice) from None
+
+
+def read_whole(paths: Iterable[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], dict[Path, str]]:
+    """Return what the files hold that are whole, and why others cannot be read."""
+    whole, damaged = dict[Path, T](), dict[Path, str]()
+    for path in paths:
+        try:
+            whole[path] = read(path)
+        except DamagedError as error:
+            (damaged[path],) = error.reasons
+    return whole, damaged
 
 
 @contextlib.contextmanager

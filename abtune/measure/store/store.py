@@ -11,7 +11,7 @@ import contextlib
 import glob
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,12 @@ from abtune.measure.store.as_dataset import (
     rounds_from_dataset,
 )
 from abtune.measure.store.disk import (
+    DamagedError,
     history_from_json,
     locked,
     plain,
     read_json,
+    read_whole,
     record_from_json,
     rounds_from_json,
     write_json,
@@ -143,6 +145,8 @@ class Store:
                 write_json(self._path("runs", record.key), record)
             for rounds in self.rounds().values():
                 self.save_rounds(rounds)
+        else:
+            self._mend()
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
         if LOOKS in about or not self.looks()[1]:
@@ -184,7 +188,41 @@ class Store:
         """Return all finished runs, including those that the present plan does not contain."""
         if self._is_dataset_alone:
             return records_from_dataset(open_dataset(self.dataset))
-        return [_read_record(path) for path in sorted((self.folder / "runs").glob("*.json"))]
+        whole, damaged = read_whole(self._files("runs"), _read_record)
+        saved = self._saved(damaged)
+        if damaged.keys() - saved.keys():
+            raise self._damage()
+        return [record for _, record in sorted({**whole, **saved}.items())]
+
+    def _saved(self, damaged: Collection[Path]) -> dict[Path, RunRecord]:
+        """Return the runs of damaged files that the dataset has."""
+        records = list[RunRecord]()
+        if damaged:
+            with contextlib.suppress(DatasetError):  # one that is missing or damaged has none
+                records = records_from_dataset(open_dataset(self.dataset))
+        by_path = {self._path("runs", record.key): record for record in records}
+        return {path: by_path[path] for path in damaged if path in by_path}
+
+    def _mend(self) -> None:
+        """Write the runs of damaged files as the dataset has them."""
+        _, damaged = read_whole(self._files("runs"), _read_record)
+        saved = self._saved(damaged)
+        if not saved:
+            return
+        known, timed = self.rounds(), _by_shape(rounds_from_dataset(open_dataset(self.dataset)))
+        for path, record in saved.items():
+            # The file may have had a later run, whose winner was timed after the dataset was written.
+            if _latencies(known, record) != _latencies(timed, record):
+                self._forget_times(record)
+            write_json(path, record)
+
+    def _damage(self) -> DamagedError:
+        """Return an error that names all damaged files, so that they can be removed at once."""
+        damaged = dict[Path, str]()
+        for kind, read in (("runs", _read_record), ("rounds", _read_rounds), ("searches", _read_search)):
+            damaged |= read_whole(self._files(kind), read)[1]
+        saved = self._saved(damaged)
+        return DamagedError(*(reason for path, reason in damaged.items() if path not in saved))
 
     def to_dataset(self, plan: Plan) -> xr.Dataset:
         """Return the dataset of all runs, also from earlier plans."""
@@ -233,7 +271,10 @@ class Store:
     def history(self, run: Run) -> tuple[History, str]:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
-        return read_json(path, history_from_json) if path.exists() else (History(), "")
+        try:
+            return _read_search(path) if path.exists() else (History(), "")
+        except DamagedError:
+            raise self._damage() from None
 
     def forget_search(self, run: Run) -> None:
         """Remove the search of a run that is over."""
@@ -248,14 +289,19 @@ class Store:
     def rounds(self) -> dict[str, Rounds]:
         """Return all re-measurements by the label of their shape."""
         if self._is_dataset_alone:
-            return {rounds.shape: rounds for rounds in rounds_from_dataset(open_dataset(self.dataset))}
-        paths = sorted((self.folder / "rounds").glob("*.json"))
-        return {path.stem: _read_rounds(path) for path in paths}
+            return _by_shape(rounds_from_dataset(open_dataset(self.dataset)))
+        whole, damaged = read_whole(self._files("rounds"), _read_rounds)
+        if damaged:
+            raise self._damage()
+        return _by_shape(whole.values())
 
     def _forget_times(self, record: RunRecord) -> None:
         path = self._path("rounds", record.shape)
         if path.exists():
             self.save_rounds(_read_rounds(path).of(lambda *run: run != (record.config, record.seed)))
+
+    def _files(self, kind: str) -> list[Path]:
+        return sorted((self.folder / kind).glob("*.json.gz" if kind == "searches" else "*.json"))
 
     def _path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
@@ -266,6 +312,20 @@ def _about(content: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
         raise TypeError("a fact about it is no text, number or list")
     return content
+
+
+def _by_shape(measured: Iterable[Rounds]) -> dict[str, Rounds]:
+    return {rounds.shape: rounds for rounds in measured}
+
+
+def _latencies(measured: Mapping[str, Rounds], record: RunRecord) -> list[list[list[float]]]:
+    """Return the timings of the winner of a run; empty if it has none."""
+    winners = measured[record.shape].winners if record.shape in measured else ()
+    return [one.latency for one in winners if (one.config, one.seed) == (record.config, record.seed)]
+
+
+def _read_search(path: Path) -> tuple[History, str]:
+    return read_json(path, history_from_json)
 
 
 def _read_rounds(path: Path) -> Rounds:

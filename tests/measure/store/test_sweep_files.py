@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,32 @@ def test_a_damaged_file_is_one_line(
     assert message.startswith(f"{path} cannot be read (")
     assert message.endswith("remove it to have that part done again")
     assert "\n" not in message
+
+
+def test_damaged_files_of_all_kinds_are_named_at_once(kept: Store, plan: Plan) -> None:
+    """They can be removed together, whichever is read first."""
+    paths = [path for kind in ("runs", "rounds", "searches") for path in (kept.folder / kind).iterdir()]
+    for path in paths:
+        path.write_bytes(b"")
+    for read in (kept.records, kept.rounds, lambda: kept.history(plan.runs[1])):
+        with pytest.raises(StoreError, match=r"; remove them to have those parts done again$") as caught:
+            read()
+        assert all(f"{path} cannot be read (" in str(caught.value) for path in paths)
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_damaged_run_is_the_one_of_the_dataset(kept: Store, plan: Plan, *, is_later: bool) -> None:
+    """Its timings stay, unless they are those of a later winner, which the damaged file had."""
+    kept.save_dataset(kept.to_dataset(plan))
+    (path,), (run, *_) = kept.folder.glob("runs/*"), plan.runs
+    if is_later:
+        kept.save_rounds(make_rounds(run.shape, make_times(run, plan, latency=[[1.0, 2.0, 3.0]] * 2)))
+    path.write_bytes(b"")
+    assert [record.key for record in kept.records()] == [run.key]
+    with kept.opened(plan, ABOUT):
+        again = replace(kept.record(run), host="here")  # the dataset has the host that timed the winner
+        assert repr(again) == repr(make_record(run))
+        assert len(kept.rounds()[run.shape.label].winners) == (not is_later)
 
 
 def test_a_link_to_a_device_is_not_read(kept: Store, plan: Plan) -> None:

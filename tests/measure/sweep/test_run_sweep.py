@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 import resource
 import shutil
 from dataclasses import replace
@@ -24,7 +25,7 @@ from sweeping import Steps, calls, config, run_sweep, without_circumstances
 import abtune
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TrialStatus
-from abtune.errors import TargetError
+from abtune.errors import StoreError, TargetError
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.health_check import SHAPE
 from abtune.measure.workers.cluster import Cluster
@@ -150,14 +151,29 @@ def test_a_run_that_is_done_again_is_measured_again(store: Store, log: Path) -> 
     """When the file of a run is removed, the run is done again and its new winner measured."""
     plan = small_plan(SMALL)
     first = run_sweep(plan, store).dataset
-    (store.folder / "runs" / f"{plan.runs[0].key}.json").write_bytes(b"damaged")
-    with pytest.raises(abtune.errors.AbtuneError, match="remove it to have that part done again"):
-        run_sweep(plan, store)
     (store.folder / "runs" / f"{plan.runs[0].key}.json").unlink()
     before = len(calls(log))
     second = run_sweep(plan, store).dataset
     assert [call[0] for call in calls(log)[before:]].count("check_kernel") == 4
     xr.testing.assert_identical(without_circumstances(second), without_circumstances(first))
+
+
+def test_a_damaged_run_is_kept_as_the_dataset_has_it(store: Store, log: Path) -> None:
+    """Nothing is searched or timed again; without the dataset all damaged files are named."""
+    plan = small_plan(SMALL)
+    first = run_sweep(plan, store).dataset
+    damaged = [store.folder / "runs" / f"{run.key}.json" for run in plan.runs[:2]]
+    for path in damaged:
+        path.write_bytes(b"damaged")
+    before = len(calls(log))
+    xr.testing.assert_identical(run_sweep(plan, store).dataset, first)
+    assert {"propose", "time_kernel"}.isdisjoint(call[0] for call in calls(log)[before:])
+    store.dataset.unlink()
+    for path in damaged:
+        path.write_bytes(b"damaged")
+    named = ".*".join(re.escape(str(path)) for path in damaged)
+    with pytest.raises(StoreError, match=f"{named}.*; remove them to have those parts done again"):
+        run_sweep(plan, store)
 
 
 def test_two_devices_share_the_work(store: Store, log: Path) -> None:
