@@ -19,7 +19,7 @@ from installed_packages import pretend_installed
 from running import Run, Terminal, refused
 
 import abtune
-from abtune.commands.common.output import Bar, progress_for
+from abtune.commands.common.output import _Bar, progress_for
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
 
@@ -598,7 +598,7 @@ def test_a_terminal_gets_a_bar() -> None:
     """On a terminal the phase, the count and the time left are shown, and gone when all is done."""
     stream = Terminal()
     with progress_for(stream) as progress:
-        assert isinstance(progress, Bar)
+        assert isinstance(progress, _Bar)
         assert progress._progress is not None
         progress.advance(1)
         progress.begin("trials", 4, 1)
@@ -626,7 +626,7 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
     """The time left is known although a minute passes between two steps."""
     now = 0.0
     with progress_for(Terminal()) as progress:
-        assert isinstance(progress, Bar)
+        assert isinstance(progress, _Bar)
         assert progress._progress is not None
         progress._progress.get_time = lambda: now
         progress.begin("trials", 640, 64)

@@ -155,31 +155,27 @@ def default_dataset() -> str:
     return DEFAULT_DATASET
 
 
-class Bar:
+class _Bar:
     """A bar with the time left, by the steps of this session alone; each phase shows its own."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._task = progress, progress.add_task("", visible=False, news="")
 
     def begin(self, phase: str, total: int, done: int) -> None:
-        """Show a new phase in place of the last."""
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(phase, total=total, completed=done, news="")
 
     def advance(self, steps: int) -> None:
-        """Count steps done."""
         self._progress.advance(self._task, steps)
 
     def tell(self, news: str) -> None:
-        """Show news beside the bar."""
         self._progress.update(self._task, news=news)
 
     def warn(self, line: str) -> None:
-        """Write a line above the bar."""
         self._progress.console.print(line, markup=False, highlight=False)
 
 
-class Log:
+class _Log:
     """At most a line a minute, for a log: what is done, the time left at the speed so far, and the news."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -187,12 +183,10 @@ class Log:
         self._first: tuple[float, int] | None = None  # when the first steps were done, and how many then
 
     def begin(self, phase: str, total: int, done: int) -> None:
-        """Count a new phase in place of the last."""
         self._phase, self._total, self._done = phase, total, done
         self._said, self._first = time.monotonic(), None
 
     def advance(self, steps: int) -> None:
-        """Count steps done."""
         self._done, now = self._done + steps, time.monotonic()
         # All searches propose before one has a trial, so the speed counts from there, a minute or more.
         self._first = self._first or (now, self._done)
@@ -206,7 +200,6 @@ class Log:
         self.warn("; ".join(filter(None, [*words, self._news])))
 
     def tell(self, news: str) -> None:
-        """Say news in the next line."""
         self._news = news
 
     def warn(self, line: str) -> None:
@@ -221,7 +214,7 @@ class Log:
 def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
     """Yield a bar for a terminal, and lines for any other stream."""
     if not stream.isatty():
-        yield Log(stream)
+        yield _Log(stream)
         return
     from rich import progress as bars
     from rich.console import Console
@@ -239,7 +232,7 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         # Rich would look at the last 30 s alone, in which a slow search reports at most once.
         speed_estimate_period=1800.0,
     ) as progress:
-        yield Bar(progress)
+        yield _Bar(progress)
 
 
 def output_options() -> list[click.Parameter]:
