@@ -11,8 +11,7 @@ import time
 INTERRUPTED = 130
 # Seconds after a signal in which others do nothing: they would interrupt the end itself.
 PATIENCE = 5.0
-# Imports and an analysis make fewer objects than this. Python would look for garbage after every 700 of them,
-# in a tenth of the time of a command.
+# An analysis makes fewer objects. To look for garbage after every 700 takes a tenth of a command's time.
 OBJECTS = 300_000
 
 # Windows has no SIGHUP.

@@ -28,8 +28,7 @@ def at_least(p: Floats, *, correlation: Floats | float, alpha: float) -> int:
     # A shape without a test counts as a true null hypothesis, so it can only lower the bound.
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))
     # Closed testing asks every set of shapes. Of the sets with k shapes, the k largest p-values are rejected
-    # last, so they stand for all. With a correlation for each k that is nearly so
-    # (docs/statistics.md has rates).
+    # last, so they stand for all. With a correlation for each k that is nearly so (docs/statistics.md).
     largest_first = np.sort(known)[::-1]
     k = np.arange(1, len(known) + 1)
     statistic = -2 * np.cumsum(np.log(largest_first))

@@ -14,8 +14,7 @@ from abtune.stats.variance import floored_moments, quantile, welch_freedom
 # With fewer seeds on either side nothing is resampled: the bounds would lie beyond the most extreme resample.
 FEWEST_FOR_BOOTSTRAP = 5
 # Quantiles of F that raise one side's variance, for conservative degrees of freedom: of the side with fewer
-# seeds, or of the noisier side if both have the same number. Simulation chose them
-# (analysis/simulations/degrees_of_freedom.py).
+# seeds, else of the noisier one. Simulation chose them (analysis/simulations/degrees_of_freedom.py).
 _SMALLER, _NOISIER = 0.95, 0.75
 # If the smaller side has at most two degrees of freedom, a quantile of F is too small.
 _HARDLY_ANY = 2

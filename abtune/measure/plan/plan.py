@@ -54,8 +54,7 @@ class Plan:
     @functools.cached_property
     def runs(self) -> tuple[Run, ...]:
         """All runs in the order in which they start: seed by seed, in random order within a seed."""
-        # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine
-        # hits both configurations alike.
+        # So a sweep that ends early is balanced, and drift of the machine hits both configurations alike.
         runs: list[Run] = []
         for seed in self.seeds if self.is_searched else ():
             cells = [Run(shape=shape, config=one, seed=seed) for shape in self.shapes for one in self.configs]

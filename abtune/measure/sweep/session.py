@@ -96,8 +96,7 @@ class Session:
 
     def is_due(self, label: str) -> bool:
         """Tell whether to re-measure a shape when time is up, although runs are left."""
-        # Re-measuring includes the old winners, so it would get slower with every session. It is due when the
-        # winners have grown by half, or when all are in.
+        # Old winners are measured again, too. So it is due when winners have grown by half, or all are in.
         measured = self._measured.get(label, 0)
         new = len(self._latencies(label)) - measured
         return new > 0 and (2 * new >= measured or not self._left[label])

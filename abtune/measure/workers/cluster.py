@@ -39,12 +39,10 @@ DASK_CONFIG = {
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1h",
     "distributed.scheduler.worker-ttl": None,
-    # Its logs for developers keep the last thousand messages. Each message of a search holds all its trials,
-    # so the logs would grow to gigabytes.
+    # Its logs for developers keep a thousand messages, each with all trials of a search: gigabytes.
     "distributed.admin.low-level-log-length": 10,
     "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
-    # Twice a second dask would ask the driver about the GPUs, in the thread that drives the sweep. A driver
-    # that hangs would stop all of it.
+    # dask would ask the driver about GPUs in the thread that drives the sweep. If it hangs, so would that.
     "distributed.diagnostics.nvml": False,
     # A hundred times a second dask would look at what each thread does. Before Python 3.11.9 this hangs for
     # ever where a thread ends in that moment: https://github.com/python/cpython/issues/106883

@@ -203,8 +203,7 @@ def time_winners(
     pool: ProcessPool, label: str, settings: Settings, built: Sequence[Built], rng_seed: int
 ) -> Rounds:
     """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
-    # Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
-    # few timings looks faster than it is.
+    # Of several variants, one is chosen first, in rounds that are not kept: the fastest timing is too fast.
     rng = np.random.default_rng(rng_seed)
     variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
     several = [table for tables in variants if len(tables) > 1 for table in tables]

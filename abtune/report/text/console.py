@@ -34,8 +34,7 @@ _BEHIND_JOINT = re.compile(rf"(?<=[_\-/,;{_TIE}])(?=.)")
 
 def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
     """Return what a function draws, as text for a stream, or for a file if there is none."""
-    # A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, unless
-    # the environment variable COLUMNS sets the width.
+    # A terminal gets colours and its own width; anything else plain text, as wide as its tables or COLUMNS.
     terminal = stream is not None and stream.isatty()
     color_system: Literal["auto"] | None = None if stream is None else "auto"
     # Without a terminal the environment decides: FORCE_COLOR may ask for colours.
