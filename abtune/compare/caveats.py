@@ -6,7 +6,7 @@ What else a dataset tells, such as unequal budgets, is in `abtune/compare/datase
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -75,22 +75,31 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
         yield f"{count(untimed, 'complete run')} without a timing, left out. {again}"
     if unpaired:
         yield f"{count(unpaired, 'run')} left out, because the other run of the pair has no timing."
-    yield from _about_outlier(side.value[shape])
-    if not side.paired:
-        yield from of_noise(side, shape)
-
-
-def _about_outlier(values: Floats) -> Iterator[str]:
-    """Yield whether a seed is so far from the others that its timing may be wrong; values are logs."""
-    known = values[~np.isnan(values)]
-    if len(known) < _FEWEST_FOR_OUTLIER:
-        return
-    factor = math.exp(float(np.abs(known - np.median(known)).max()))
-    if factor >= _OUTLIER:
+    if (factor := _farthest(side.value[shape])) >= _OUTLIER:
         yield (
             f"one seed differs from the median seed by a factor of {factor:,.0f}. Check that timing, "
             "because the boost depends on it."
         )
+    if not side.paired:
+        yield from of_noise(side, shape)
+
+
+def of_outliers(side: Samples, shapes: Sequence[str], depends: str, where: str = "") -> Iterator[str]:
+    """Yield in which shapes a seed is so far from the others that its timing may be wrong."""
+    far = [shape for shape, values in zip(shapes, side.value, strict=True) if _farthest(values) >= _OUTLIER]
+    if far:
+        yield (
+            f"{side.config}{where}: one seed differs from the median seed more than {_OUTLIER:g}-fold in "
+            f"{some_of(far)}. Check that timing, because the {depends} depends on it."
+        )
+
+
+def _farthest(values: Floats) -> float:
+    """Return by which factor a seed differs most from the median seed; values are logs."""
+    known = values[~np.isnan(values)]
+    if len(known) < _FEWEST_FOR_OUTLIER:
+        return 1.0
+    return math.exp(float(np.abs(known - np.median(known)).max()))
 
 
 def of_noise(side: Samples, shape: int) -> Iterator[str]:
@@ -242,12 +251,23 @@ def _about_resolution(
 
 
 def _about_units(judged: Sequence[Comparison]) -> Iterator[str]:
-    far = [row.shape for row in judged if abs(math.log1p(row.boost)) > math.log(_OTHER_UNIT)]
-    if far:
+    if far := _in_other_units({row.shape: row.boost for row in judged}):
         yield (
-            f"One configuration is more than {_OTHER_UNIT:g} times as fast in {some_of(far)}. Check that the "
-            "times of both have the same unit."
+            f"One configuration is more than {_OTHER_UNIT:g} times as fast in {far}. Check that the times of "
+            "both have the same unit."
         )
+
+
+def of_changed_units(changes: Mapping[str, float]) -> Iterator[str]:
+    """Yield in which shapes two datasets differ implausibly much; changes are fractions."""
+    if far := _in_other_units(changes):
+        check = "Check that all times have the same unit."
+        yield f"A and B differ more than {_OTHER_UNIT:g}-fold in {far}. {check}"
+
+
+def _in_other_units(changes: Mapping[str, float]) -> str:
+    """Return shapes with an implausible boost or change, a fraction; empty if there are none."""
+    return some_of([name for name, one in changes.items() if abs(math.log1p(one)) > math.log(_OTHER_UNIT)])
 
 
 def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:

@@ -220,6 +220,25 @@ def caveats(first: xr.Dataset, second: xr.Dataset) -> tuple[str, ...]:
     return abtune.compare_datasets(first, second).caveats
 
 
+@pytest.mark.parametrize(("factor", "said"), [(1000.0, True), (1e-3, True), (50.0, False)])
+def test_datasets_in_two_units_are_pointed_out(factor: float, said: bool) -> None:  # noqa: FBT001
+    """A thousand times the latency is a matter of units; fifty times may be real."""
+    first, second = (single(make_sweep([0.1], seed=seed)) for seed in (1, 2))
+    notes = caveats(first, second.assign(latency=second["latency"] * factor))
+    unit = [note for note in notes if "Check that all times have the same unit" in note]
+    assert [note.startswith("A and B differ more than 100-fold in ") for note in unit] == [True] * said
+
+
+def test_a_seed_far_from_the_others_is_said_of_a_change() -> None:
+    """One timing in another unit decides about a change, too."""
+    first, second = (make_sweep([0.1], seed=seed) for seed in (1, 2))
+    second["latency"][0, 1, 0] *= 1000
+    notes = [note for note in caveats(first, second) if "one seed differs" in note]
+    config, shape = (second[name].values[index] for name, index in (("config", 1), ("shape", 0)))
+    said = f"{config} in B: one seed differs from the median seed more than 10-fold in {shape}. Check that"
+    assert [note.startswith(said) for note in notes] == [True]
+
+
 def test_shared_runs_are_told() -> None:
     """Runs that are in both datasets make them depend on each other; a seed number says nothing."""
     first, second = make_sweep([0.1], seed=1), make_sweep([0.1], seed=2)

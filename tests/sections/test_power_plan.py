@@ -73,6 +73,17 @@ def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
 
 
+def test_a_seed_far_from_the_others_is_planned_with_a_caveat() -> None:
+    """One wrong timing alone can ask for thousands of seeds."""
+    pilot = make_sweep([0.1, 0.1], seed=1)
+    assert not [note for note in abtune.power(pilot).caveats if "one seed differs" in note]
+    pilot["latency"][1, 1, 0] *= 50
+    notes = [note for note in abtune.power(pilot).caveats if "one seed differs" in note]
+    config, shape = str(pilot["config"].values[1]), str(pilot["shape"].values[1])
+    said = f"{config}: one seed differs from the median seed more than 10-fold in {shape}. Check that timing"
+    assert [note.startswith(said) for note in notes] == [True]
+
+
 def test_a_candidate_that_fails_now_and_then_is_planned_with_a_caveat() -> None:
     """Its boosts need one more test, which no plan knows; against it nothing is lacking."""
     rng = np.random.default_rng(0)

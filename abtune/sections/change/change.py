@@ -14,7 +14,7 @@ from os.path import commonprefix
 import numpy as np
 import xarray as xr
 
-from abtune.compare.caveats import of_neighbours
+from abtune.compare.caveats import of_changed_units, of_neighbours, of_outliers
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.overall import half_over_seeds
 from abtune.compare.settings import Settings, configurations
@@ -121,13 +121,14 @@ def compare_datasets(
     pool = resampled(boosts, samples, settings) if is_skewed else NO_RESAMPLES
     tests = [replace(one, rounding=rounding, pool=pool) for one in log_changes(boosts, samples)]
     half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
+    shapes = tuple(_shape_changes(tests, sides, common, settings))
     return Change(
         quantity="boost" if pairs else "latency",
         configs_a=configs[0],
         configs_b=configs[1],
         level=level,
         tolerance=tolerance,
-        shapes=tuple(_shape_changes(tests, sides, common, settings)),
+        shapes=shapes,
         overall=mean_change(tests[0].estimate.difference, half, usable),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
@@ -139,6 +140,8 @@ def compare_datasets(
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(mismatches(a, b, configs)),
         caveats=(
+            *of_changed_units({row.shape: row.change for row in shapes}),
+            *_about_outliers(sides, common),
             *_about_others(parts, kept, configs),
             *_about_neighbours(sides, samples if same_winners else None),
             *_caveats(shared, sides, usable, samples if is_skewed else None, same_winners=same_winners),
@@ -222,6 +225,13 @@ def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: TwoSample | N
     for name, pair in zip("AB", sides, strict=True):
         vary = what_varies(*pair) if len(pair) == 2 else pair
         yield from of_neighbours([side.value for side in vary], 0, f" in {name}")
+
+
+def _about_outliers(sides: Sequence[Sequence[Samples]], labels: Sequence[str]) -> Iterator[str]:
+    """Yield which seeds of either dataset may have a wrong timing."""
+    for name, pair in zip("AB", sides, strict=True):
+        for side in pair:
+            yield from of_outliers(side, labels, "change", f" in {name}")
 
 
 def _about_others(

@@ -5,6 +5,7 @@ The noise is pooled over shapes, because five seeds of one shape misjudge its ow
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from abtune.compare.caveats import of_outliers
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
 from abtune.compare.statistics import shape_agreement
 from abtune.dataset.check import validate
-from abtune.dataset.schema import is_paired
+from abtune.dataset.schema import is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
 from abtune.sections.power.seed_cost import RunCost, cost_of_a_seed
@@ -130,7 +132,9 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
     runs = extract_both(dataset, *configs)
-    sides, noise, caveats = what_varies(*runs), [], [*_about_skew(runs), *_about_failed(runs)]
+    labels = labels_of(dataset, "shape")
+    outliers = itertools.chain.from_iterable(of_outliers(side, labels, "plan") for side in runs)
+    sides, noise, caveats = what_varies(*runs), [], [*outliers, *_about_skew(runs), *_about_failed(runs)]
     goal = replace(goal, agreement=shape_agreement(runs))
     if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
