@@ -18,7 +18,16 @@ from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdi
 from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
 from abtune.stats.testing.attainable import smallest_p
-from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
+from abtune.text import (
+    NOTHING,
+    boost_decimals,
+    bound_percent,
+    count,
+    limits,
+    p_value,
+    percent,
+    plain_percent,
+)
 
 ONE_RUN = "One run per configuration supports no verdict."
 ONE_PAIR = "One pair supports no verdict."
@@ -35,7 +44,7 @@ def judge(
     differs = (*_for_any(row, settings), *_for_difference(row, settings))
     if all(gate.passed for gate in differs):
         row = _with_bounds_at_zero(row, settings)
-    equivalence = f"the test of a difference beyond {percent(settings.margin)}"
+    equivalence = f"the test of a difference beyond {plain_percent(settings.margin)}"
     # The bound of all shapes needs no correction, because the slowest shape alone can prove it wrong. For a
     # verdict, one bound of both errs no more often than each: if all shapes lose no more than the tolerance,
     # a false one takes a false rejection in every shape that loses more (Hochberg 1988,
@@ -56,7 +65,7 @@ def judge(
     elif not_equivalent is None:
         verdict = Verdict.EQUIVALENT
         reason = (
-            f"Any difference is smaller than the {percent(settings.margin)} margin "
+            f"Any difference is smaller than the {plain_percent(settings.margin)} margin "
             f"(adjusted p {p_value(row.p_equivalence_adjusted)})."
         )
     elif maybe_slower is None:
@@ -164,14 +173,16 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
 
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     """Yield the conditions of a difference: the interval and the tests."""
-    ends, known = (row.boost_low, row.boost_high), not math.isnan(row.boost_low)
-    noisy = "No run shows a difference." if row.boost_low == row.boost_high else "Too noisy to tell."
+    low, high = row.boost_low, row.boost_high
+    noisy = "No run shows a difference." if low == high else "Too noisy to tell."
+    # With the decimals of tables of this interval.
+    interval = f"{limits(low, high, boost_decimals([(high - low) / 2]))}%"
     yield Gate(
         of=Rule.DIFFERENCE,
         asks="the interval excludes zero",
-        found=" to ".join(percent(end, signed=True) for end in ends) if known else _UNKNOWN,
+        found=_UNKNOWN if math.isnan(low) else interval,
         # NaN compares false, so an unknown number passes no gate, here and below.
-        passed=row.boost_low > 0 or row.boost_high < 0,
+        passed=low > 0 or high < 0,
         otherwise=_hopeless(row, settings) or noisy,
     )
     name = f"the {settings.difference_test.name} test"
@@ -199,7 +210,7 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
         bound = f"Like every shape, it {kept}."
     return Gate(
         of=Rule.NOT_SLOWER,
-        asks=f"it is shown to lose at most {percent(settings.tolerance)}",
+        asks=f"it is shown to lose at most {plain_percent(settings.tolerance)}",
         found=known,
         passed=least >= -settings.tolerance,
         otherwise=bound,
@@ -259,7 +270,7 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
 def _short_of(p: float, name: str, settings: Settings) -> str:
     """Return a p that is too large, and the level that it misses if that is not the report's own."""
     shared = settings.alpha < alpha_of(settings.level)
-    level = f", at a level of {plain_percent(settings.alpha)}" if shared else ""
+    level = f", at a level of {percent(settings.alpha)}" if shared else ""
     return f"{name} {_against(p, settings.alpha)}{level}"
 
 
@@ -276,7 +287,7 @@ def _how_large(row: Evidence, settings: Settings, least: float) -> str:
     elif margin_ends(settings.margin)[0] < low and high < settings.margin:
         how = "but by less"
     start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"
-    return f"{start}, {how} than the {percent(settings.margin)} margin."
+    return f"{start}, {how} than the {plain_percent(settings.margin)} margin."
 
 
 def _power(row: Evidence, settings: Settings) -> str:

@@ -17,6 +17,8 @@ from abtune.compare.gates import judge, unconfirmed
 from abtune.compare.results import Evidence, Rule, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import SeedDesign
+from abtune.report.columns import decimals_of
+from abtune.text import limits
 
 SETTINGS = Settings(baseline="mainline", candidate="async")
 
@@ -476,3 +478,31 @@ def test_a_test_that_misses_a_shared_level_names_it(numbers: dict[str, float]) -
     """Two candidates are tested at 2.5 %, where a p of 0.049 is too large."""
     row = judge(evidence(**numbers), replace(SETTINGS, of_candidates=2))
     assert "adjusted p 0.049, at a level of 2.5%" in row.reason
+    thirds = judge(evidence(**numbers), replace(SETTINGS, of_candidates=3))
+    assert "adjusted p 0.049, at a level of 1.7%" in thirds.reason, "as the heading of the report says it"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "interval"),
+    [
+        (0.0512, 0.5341, "+5.1 to +53.4%"),
+        (-0.0832, -0.0003, "-8.3 to -0.0%"),
+        (0.0021, 0.0112, "+0.21 to +1.12%"),
+        (NAN, NAN, "unknown"),
+    ],
+)
+def test_a_gate_rounds_an_interval_as_tables_do(low: float, high: float, interval: str) -> None:
+    """A reader finds the same digits in both."""
+    gates = judge(evidence(boost_low=low, boost_high=high), SETTINGS).gates
+    assert [gate.found for gate in gates if gate.asks == "the interval excludes zero"] == [interval]
+    if not math.isnan(low):
+        assert limits(low, high, decimals_of([(low, high)])) == interval.rstrip("%")
+
+
+def test_a_margin_and_a_tolerance_stand_as_they_were_typed() -> None:
+    """Two digits would make 12 % of 12.5 %."""
+    row = judge(evidence(), replace(SETTINGS, margin=0.125, tolerance=0.0725))
+    assert row.reason.endswith("than the 12.5% margin.")
+    asked = [gate.asks for gate in row.gates]
+    assert any("beyond 12.5%" in text for text in asked)
+    assert any("lose at most 7.25%" in text for text in asked)
