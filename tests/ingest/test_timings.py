@@ -312,6 +312,19 @@ def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
         read_text(tmp_path, text)
 
 
+@pytest.mark.parametrize(("name", "columns"), [("seed", {}), ("run", {"seed": "run"})])
+def test_columns_of_configurations_beside_seeds_take_the_unit_that_is_told(
+    tmp_path: Path, name: str, columns: dict[str, str]
+) -> None:
+    """A table of one shape that pandas pivoted has no column of shapes, and no units in its heading."""
+    text = f"{name},old,new\n3,2,1\n4,4,3\n"
+    latency = read_text(tmp_path, text, shape="x", columns=columns, unit="ms")["latency"]
+    assert latency["seed"].values.tolist() == [3, 4]
+    assert latency.squeeze().transpose("seed", "config").values.tolist() == [[2e-3, 1e-3], [4e-3, 3e-3]]
+    with pytest.raises(DatasetError, match="if old and new are configurations: --unit UNIT"):
+        read_text(tmp_path, text, shape="x", columns=columns)
+
+
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize(
     "column",

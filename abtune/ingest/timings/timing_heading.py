@@ -29,8 +29,15 @@ from abtune.ingest.table_columns import (
     sizes,
     time_columns,
 )
-from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named
-from abtune.text import shortened
+from abtune.ingest.units import (
+    PER_SECOND,
+    RATES,
+    UNITS,
+    about_work,
+    read_heading,
+    unit_named,
+)
+from abtune.text import listed, shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
@@ -150,7 +157,9 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         times = time_columns(row)
         first = {"shape": 0} if row[0].casefold() in SHAPES else {}
         others = list(_configurations(row, columns).values())
-        is_wide = len(others) > 1 and (first or "shape" in columns or have_units(others, UNITS))
+        has_runs = not columns.keys().isdisjoint({"seed", "round", "repeat"})
+        has_stub = first or "shape" in columns or (has_runs and unit)
+        is_wide = len(others) > 1 and (has_stub or have_units(others, UNITS))
         if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
             table = read_wide_columns(row, {**first, **columns}, unit)
             if unit and unit not in table.units.values():
@@ -159,10 +168,13 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
             columns, times = {**first, **columns}, [row.index(others[0])]
         if len(times) != 1:
+            as_wide = ""
+            if has_runs and len(others) > 1 and not times:
+                as_wide = f"; if {listed(map(shortened, others))} are configurations: --unit UNIT"
             raise DatasetError(
                 f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
                 f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
-                "time_ns, or in the column that --columns time=NAME names"
+                f"time_ns, or in the column that --columns time=NAME names{as_wide}"
             )
         sums = [name for name in row if _MEAN.search(name) and _MEAN.sub("time", name) == row[times[0]]]
         if sums:  # of many calls, whose number may differ (trtexec --exportProfile)
