@@ -56,6 +56,10 @@ def percent(fraction: float, *, signed: bool = False) -> str:
     return f"{value:{sign}.0f}%" if 99.5 <= abs(value) < _HUGE else f"{value:{sign}.2g}%"
 
 
+# A lower bound of a boost that says nothing, as it is shown.
+NO_BOUND = "-100.0%"
+
+
 def bound_percent(low: float) -> str:
     """Return a lower bound in percent with its sign, rounded down: it never says more than the bound."""
     value = 100 * low

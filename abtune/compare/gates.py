@@ -19,6 +19,7 @@ from abtune.compare.settings import Settings, alpha_of, margin_ends
 from abtune.stats.estimand import Estimand
 from abtune.stats.testing.attainable import smallest_p
 from abtune.text import (
+    NO_BOUND,
     NOTHING,
     boost_decimals,
     bound_percent,
@@ -198,7 +199,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
 
 
 def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
-    """Return the gate, whose ``otherwise`` is the bound in words, whether it passed or not."""
+    """Return the gate, whose ``otherwise`` is the bound in words, if it says anything, passed or not."""
     known, bound = _UNKNOWN, ""
     if not math.isnan(least):
         known = f"at least {bound_percent(least)}"
@@ -213,7 +214,7 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
         asks=f"it is shown to lose at most {plain_percent(settings.tolerance)}",
         found=known,
         passed=least >= -settings.tolerance,
-        otherwise=bound,
+        otherwise="" if known.endswith(NO_BOUND) else bound,
     )
 
 

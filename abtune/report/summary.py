@@ -34,7 +34,7 @@ from abtune.report.page import (
 from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
 from abtune.shapes import select_labels
-from abtune.text import bound_percent, count, listed, percent, plain_percent
+from abtune.text import NO_BOUND, bound_percent, count, listed, percent, plain_percent
 
 # What `--sort` sorts by, NaN last.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
@@ -161,7 +161,7 @@ def _all_shapes(analysis: Analysis, view: View) -> Iterator[Part]:
             yield Prose(f"Boosts over shapes leave out {many if len(left_out) > 12 else listed(left_out)}.")
     if several and any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
-    if several and (worst := analysis.worst):
+    if several and (worst := analysis.worst) and bound_percent(worst.boost_low) != NO_BOUND:
         limit = bound_percent(worst.boost_low)[1:]  # without its sign
         slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."

@@ -17,6 +17,7 @@ from abtune.compare.results import Analysis, Verdict
 from abtune.compare.sentence import make_sentence
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
+from abtune.report.summary import analysis_section
 from abtune.stats.across_shapes import at_least
 from abtune.text import bound_percent, limit_cell, limits, percent_cell
 
@@ -167,6 +168,17 @@ def test_not_slower_follows_the_tolerance() -> None:
     for tolerance, verdict in ((1.01 * bound, Verdict.NOT_SLOWER), (0.99 * bound, Verdict.INCONCLUSIVE)):
         rows = abtune.analyze(dataset, tolerance=tolerance).comparisons
         assert [row.verdict for row in rows] == [verdict, Verdict.IMPROVED, Verdict.REGRESSED]
+
+
+def test_a_bound_of_no_speed_at_all_is_no_reason() -> None:
+    """Every shape loses at most 100 %, so a reason and a summary leave such a bound out."""
+    dataset = make_sweep([0.1, 0.1, 0.1], n=6, noise=0.02, seed=2)
+    dataset["latency"][0, 1, 0] *= 50
+    analysis = abtune.analyze(dataset)
+    assert analysis.worst is not None
+    assert bound_percent(analysis.worst.boost_low) == "-100.0%"
+    assert analysis.comparisons[0].reason == "Too noisy to tell."
+    assert not any("slower by more than" in str(paragraph) for paragraph in analysis_section(analysis).page)
 
 
 def test_shapes_that_all_pass_by_themselves_are_not_slower() -> None:

@@ -205,6 +205,14 @@ def test_a_folder_with_both_is_asked_about() -> None:
             '[{"bench": "x"}]\n',
             "abtune import lists what it reads; if it is something else, write its timings as CSV",
         ),
+        (
+            '{\n "arch": "x86_64",\n "cpu": "X",\n "version": 1\n}\n',
+            "it describes a machine or benchmarks of asv; give its results alone",
+        ),
+        (
+            '{"b.time_sum": {"code": "", "min_run_count": 2}, "version": 2}\n',
+            "it describes a machine or benchmarks of asv; give its results alone",
+        ),
         (" \n", "no importer knows this content; it is empty"),
         (
             "a,old,0,1.5\na,new,0,1.4\n",
