@@ -438,6 +438,17 @@ def test_times_that_look_like_two_units_are_said(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("slow", "said"), [(1, False), (3, True)])
+def test_a_few_interrupted_timings_are_not_another_unit(tmp_path: Path, slow: int, *, said: bool) -> None:
+    """Of hundreds of timings of a benchmark runner, one may be far slower; a seed counts by their median."""
+    times = [*["1.5"] * (400 - slow), *["1500"] * slow]
+    text = "shape,config,time_us\n" + "".join(f"x,a,{time}\n" for time in times)
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    values = {"shape": "", "unit": "", "columns": "", "seed-is": "file"}
+    notes = run_importer(importer_named("timings"), sources(tmp_path / "t.csv"), values).notes
+    assert any("300-fold" in note for note in notes) is said
+
+
 def test_importers_describe_themselves() -> None:
     """The registry has their names; every importer and every option has a help."""
     for name, importer in zip(IMPORTERS, all_importers(), strict=True):
