@@ -322,7 +322,6 @@ def failing(share: float, n: int, seed: int, noise: float = 0.02) -> xr.Dataset:
     return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 @pytest.mark.parametrize(
     ("share", "n", "noise"),
     [(1 / 5, 10, 0.02), (1 / 15, 20, 0.02), (1 / 5, 10, 0.002), (1 / 5, 10, 0.0), (1 / 15, 20, 0.0)],
@@ -340,7 +339,6 @@ def test_failures_of_one_side_make_few_false_differences(share: float, n: int, n
     assert all(must in " ".join(report.caveats) for report in reports)
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_failures_of_one_side_make_few_false_differences_of_three_shapes() -> None:
     """Three shapes do not show whether a gap is chance: any gap asks for the test, and a caveat tells."""
     wrong, without, told = 0, 0, 0
@@ -355,7 +353,6 @@ def test_failures_of_one_side_make_few_false_differences_of_three_shapes() -> No
     assert told >= 36
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_skewed_noise_of_another_size_makes_few_false_differences() -> None:
     """Both sides are exponential, one with four times the noise: without the test some 15 % are false."""
     wrong, without = 0, 0
@@ -372,7 +369,6 @@ def test_skewed_noise_of_another_size_makes_few_false_differences() -> None:
     assert without >= 5
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_failures_of_either_side_make_few_false_differences() -> None:
     """If the candidate fails in half of the shapes, and the baseline in the others, gaps cancel."""
     wrong, told = 0, 0

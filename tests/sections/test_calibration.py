@@ -17,8 +17,6 @@ from abtune.samples import Samples, extract, extract_both, what_varies
 from abtune.sections.calibration.simulation import Pool, noise_pools, simulate
 from abtune.stats.estimand import Estimand
 
-pytestmark = pytest.mark.usefixtures("fewer_resamples")
-
 
 def pool(values: np.ndarray) -> Pool:
     """Take one shape's seeds for a side, as a calibration does."""

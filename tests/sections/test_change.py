@@ -541,7 +541,6 @@ def failing_sweep(seed: int, *, shapes: int, failing: bool) -> xr.Dataset:
     return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 @pytest.mark.parametrize(("shapes", "most"), [(29, 2), (3, 3)])
 def test_failures_in_one_dataset_make_few_false_changes(shapes: int, most: int) -> None:
     """Some shapes do not show the failure that others show: most reports of 29 shapes had a false change."""

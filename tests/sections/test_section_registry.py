@@ -14,7 +14,7 @@ from abtune.errors import InputError
 from abtune.report.formats.machine import plain
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def analysis() -> Analysis:
     return abtune.analyze(abtune.open_dataset("h200-pilot"))
 

@@ -8,7 +8,6 @@ from scipy import stats
 from abtune.stats.estimates import conservative_welch, standard_error
 from abtune.stats.intervals import bootstrap_t
 from abtune.stats.intervals.bootstrap_t import (
-    RESAMPLES,
     critical_value,
     resample_tails,
     resampled,
@@ -33,8 +32,8 @@ def drawn(shapes: int = 6, n: int = 8, m: int = 8) -> TwoSample:
 
 def test_the_critical_value_is_that_of_independent_shapes() -> None:
     """For normal tails the product of the shapes' distributions gives the quantile of their maximum."""
-    share = (np.arange(RESAMPLES) + 0.5) / RESAMPLES
-    one = np.sort(np.abs(stats.norm.ppf(share)))[-2400:]
+    share = (np.arange(bootstrap_t.RESAMPLES) + 0.5) / bootstrap_t.RESAMPLES
+    one = np.sort(np.abs(stats.norm.ppf(share)))[-600:]
     for shapes in (1, 5, SHAPES):
         critical = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
         assert critical == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)

@@ -10,7 +10,8 @@ import pytest
 from noise_kinds import Array, lognormal
 
 from abtune.stats.across_shapes import at_least
-from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, RESAMPLES
+from abtune.stats.intervals import bootstrap_t
+from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.testing import common_noise as module
 from abtune.stats.testing.common_noise import CommonNoise, common_noise
 from abtune.stats.testing.significance import OneSided, resampled
@@ -144,7 +145,9 @@ def test_pairs_have_the_noise_of_their_differences(losses: float, monkeypatch: p
     for limit in (0.5, 1.0, 1.5):
         share = noise.share_above(np.full(30, limit * (1 + noise.added[0])), np.ones(30))
         true = np.mean(t >= limit)
-        assert share[0] == pytest.approx(true, abs=4 * np.sqrt(true * (1 - true) / RESAMPLES) + 0.001)
+        assert share[0] == pytest.approx(
+            true, abs=4 * np.sqrt(true * (1 - true) / bootstrap_t.RESAMPLES) + 0.001
+        )
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -217,7 +220,7 @@ def test_where_nothing_varies_every_difference_counts(n: int) -> None:
     samples = TwoSample.without_floor(np.full((6, n), 2.0), np.tile([[1.0], [2.0], [3.0]], (2, n)))
     noise, none = noise_of(samples), np.zeros(6)
     share = noise.share_above(np.tile([1.0, 0.0, -1.0], 2), none)
-    np.testing.assert_allclose(share, np.tile([1 / (RESAMPLES + 1), 1, 1], 2), rtol=1e-3)
+    np.testing.assert_allclose(share, np.tile([1 / (bootstrap_t.RESAMPLES + 1), 1, 1], 2), rtol=1e-3)
     assert (noise.half_width(none, 0.05) == 0).all()
     p = resampled(samples, rng=generator()).p_above(0.0)
     assert (p[::3] <= 0.05).all()
@@ -273,7 +276,6 @@ def test_the_larger_p_of_both_added_errors_counts() -> None:
     assert (doubts == 2).all()
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_rare_slow_runs_make_few_false_counts() -> None:
     """If 1 run in 15 of one side is 30 % slower, most reports of five seeds counted some shape as faster."""
     rng, false = np.random.default_rng(17), np.zeros(2)
