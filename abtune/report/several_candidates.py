@@ -15,7 +15,7 @@ from abtune.text import NOTHING, count, percent, plain_percent
 
 
 def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
-    """Return the caveats that all candidates have, such as those of the dataset."""
+    """Return the caveats that all candidates have."""
     first, *others = analyses
     return tuple(text for text in first.caveats if all(text in other.caveats for other in others))
 

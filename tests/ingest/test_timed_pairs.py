@@ -115,6 +115,24 @@ def test_files_of_other_runners_may_be_pairs(tmp_path: Path) -> None:
     assert offering == {"asv", "cargo-bench", "go-bench", "nvbench"}
 
 
+@pytest.mark.parametrize("importer", ["timings", "go-bench"])
+def test_a_run_that_a_file_lacks_moves_no_pair(tmp_path: Path, importer: str) -> None:
+    """The new run of the third file is no partner of the old run of the second."""
+    files = []
+    for number in range(3):
+        times = {"sort/old": 1.0 + number, "sort/new": 2.0 + number, "sum/old": 1.0, "sum/new": 1.0}
+        if number == 1:
+            del times["sort/new"]
+        files.append(tmp_path / f"{number}.json")
+        run_file(files[-1], times)
+        if importer == "go-bench":
+            lines = [f"Benchmark{name} 10 {1e6 * time:.0f} ns/op" for name, time in times.items()]
+            table(files[-1], *lines)
+    dataset = imported(*files, importer=importer, configs="old,new").dataset
+    times = 1e3 * dataset["latency"].sel(shape="sort").isel(round=0, repeat=0)
+    np.testing.assert_allclose(times, [[1, 2, 3], [2, np.nan, 4]])
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

@@ -53,30 +53,28 @@ def import_readings(
     """
     readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
-    rounds = _by_cell(readings, shape)
-    if not any(rounds.values()):
-        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     each_a_process = {reading.each_a_process for reading in readings.values()}
     if each_a_line := seed_is == PAIR and each_a_process == {None} and len(readings) == 1:
         seed = "line"
+    what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
+    if seed_is == PAIR and what == "file":
+        readings = _numbered_by_file(readings)
+    rounds = _by_cell(readings, shape)
+    if not any(rounds.values()):
+        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     if each_a_seed := seed_is == "timing" or each_a_line:
         rounds = _split(rounds)
-    what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
     names = {
         source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
         for source, reading in readings.items()
     }
-    named = [
-        (cell, *_names(cell, source, label_told(source, shape), ()))
-        for source, reading in readings.items()
-        for cell in reading.cells
-    ]
-    # Of the files whose order numbers the seeds.
-    configs_of = {
-        source.path: {_names(cell, source, label_told(source, shape), ())[1] for cell in reading.cells}
-        for source, reading in readings.items()
-        if what == "file"
-    }
+    named, configs_of = [], dict[Path, set[str]]()
+    for source, reading in readings.items():
+        for cell in reading.cells:
+            label, config = _names(cell, source, label_told(source, shape), ())
+            named.append((cell, label, config))
+            if what == "file":
+                configs_of.setdefault(source.path, set()).add(config)
     conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
     columns = about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named)
     if seed_is == PAIR:
@@ -231,6 +229,14 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
             split[shape, config, counts[shape, config]] = {} if math.isnan(timing) else {0: (timing,)}
             counts[shape, config] += 1
     return split
+
+
+def _numbered_by_file(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
+    """Return cells with the number of their file, also where an earlier file lacks one of a pair."""
+    return {
+        source: replace(reading, cells=tuple(replace(cell, seed=number) for cell in reading.cells))
+        for number, (source, reading) in enumerate(readings.items())
+    }
 
 
 def _check_pairs(rounds: Mapping[Cell, _Rounds], configs_of: Mapping[Path, set[str]]) -> None:
