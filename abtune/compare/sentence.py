@@ -54,7 +54,7 @@ def of_confounded(told: Iterable[str]) -> Iterator[str]:
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
-    """Say that shapes have no verdict, and why. If reasons differ, that of the first stands."""
+    """Say that shapes have no verdict, and give the reason of the first."""
     reason = rows[0].reason
     start = f"There is no verdict on {which}"
     if len({row.reason for row in rows}) > 1:

@@ -52,7 +52,7 @@ IMPORTERS: Mapping[str, str] = {
 }
 # Times of one kernel do not differ as much as milliseconds and microseconds do.
 _SCALES = 300
-# One timing in so many may differ more.
+# Of so many timings one may differ more: an interrupted one.
 _FEW = 200
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
