@@ -97,22 +97,23 @@ def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
     """Return the new number of each seed, for each dataset that has runs of an earlier one's seeds.
 
     If two sweeps differ in ``rng_seed``, their searches differ, also where seeds have the same number. If
-    it is the same or unknown, the searches may be the same. Then the seeds keep their numbers.
+    it is the same or unknown, the searches may be the same. Then the seeds keep their numbers. The new
+    ones follow those that the same shapes have so far.
     """
     renamed: dict[str, dict[int, int]] = {}
     taken: set[tuple[Any, ...]] = set()
     drawn: set[int] = set()
-    free = 0
     for name, dataset in named.items():
         seeds = dataset["seed"].values.tolist()
         runs = {*_runs(dataset, _PAIR if is_paired(dataset) else RUN)}
         random_numbers = _random_numbers(dataset.attrs)
         if runs & taken and random_numbers and drawn and not random_numbers & drawn:
+            shapes = {run[0] for run in runs}
+            free = 1 + max(run[-1] for run in taken if run[0] in shapes)
             new = renamed[name] = {seed: free + number for number, seed in enumerate(seeds)}
-            seeds, runs = list(new.values()), {(*run, new[seed]) for *run, seed in runs}
+            runs = {(*run, new[seed]) for *run, seed in runs}
         taken |= runs
         drawn |= random_numbers
-        free = max(free, *(seed + 1 for seed in seeds))
     return renamed
 
 

@@ -255,6 +255,13 @@ def test_seeds_that_meet_new_ones_are_new() -> None:
     assert merge_datasets(parts)["seed"].values.tolist() == [0, 1, 2]
 
 
+def test_new_seeds_follow_those_of_their_shapes() -> None:
+    """That another shape has more seeds leaves no gap, whatever the order of the files."""
+    parts = {"a": swept("a", "x", [0, 1, 2], 0), "b": swept("b", "x", [0], 0), "c": swept("b", "x", [0], 1)}
+    assert new_seeds(parts) == {"c": {0: 1}}
+    assert new_seeds(dict(reversed(parts.items()))) == {"b": {0: 1}}
+
+
 def test_seeds_that_do_not_meet_keep_their_numbers() -> None:
     """Shapes of two sweeps, or configurations of two, are no seeds more."""
     parts = {"a": swept("a", "x", [0, 1], 0), "b": swept("b", "x", [0], 1), "c": swept("a", "y", [0], 2)}
