@@ -8,17 +8,26 @@ import pytest
 from golden_files import assert_golden
 from running import Run
 
+import abtune
+
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
-FEW = ["--replications", "200"]
+FEW = ["--replications", "100"]
+
+
+@pytest.fixture(scope="module")
+def calibration() -> abtune.Calibration:
+    """Return the calibration of the pilot."""
+    return abtune.calibrate(abtune.open_dataset("h200-pilot"), replications=100)
 
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_the_page_looks_as_its_golden_file_shows(
-    run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+    run: Run, monkeypatch: pytest.MonkeyPatch, calibration: abtune.Calibration, width: int
 ) -> None:
     """The calibration of the pilot looks as its golden file shows."""
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("abtune.calibrate", lambda *_, **__: calibration)
     outcome = run("calibrate", "h200-pilot", *FEW)
     assert (outcome.code, outcome.err) == (0, "")
     assert max(map(len, outcome.out.splitlines())) <= width

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from example_sweep import swept
 from running import Run
 
@@ -24,10 +25,15 @@ COMMANDS = {
 STARTS = {"markdown": "## ", "html": "<!DOCTYPE html>", "json": "{", "latex": "% \\usepackage{"}
 
 
+def few_shapes() -> xr.Dataset:
+    """Return a dataset of three shapes."""
+    return swept().isel(shape=slice(3))
+
+
 @pytest.fixture
 def sweep(empty_folder: Path) -> None:
     """Put a dataset of three shapes into the working folder."""
-    abtune.save_dataset(swept().isel(shape=slice(3)), "abtune.nc")
+    abtune.save_dataset(few_shapes(), "abtune.nc")
 
 
 @pytest.fixture
@@ -55,11 +61,20 @@ def test_a_registered_format_works_everywhere(run: Run, command: str) -> None:
     assert run(*COMMANDS[command], "--format", "tay").code == 2
 
 
+@pytest.fixture(scope="module")
+def calibration() -> abtune.Calibration:
+    """Return the calibration of the dataset of these tests."""
+    return abtune.calibrate(few_shapes(), replications=100)
+
+
 @pytest.mark.usefixtures("sweep")
 @pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_every_format(run: Run, command: str, name: str) -> None:
+def test_every_command_has_every_format(
+    run: Run, monkeypatch: pytest.MonkeyPatch, calibration: abtune.Calibration, command: str, name: str
+) -> None:
     """A format looks the same whether it is chosen by name or by the suffix of a file."""
+    monkeypatch.setattr("abtune.calibrate", lambda *_, **__: calibration)  # which takes seconds
     outcome = run(*COMMANDS[command], "--format", name)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith(STARTS[name])

@@ -161,7 +161,7 @@ def test_power_counts_pairs(run: Run) -> None:
 
 def test_calibrate_simulates_pairs(run: Run) -> None:
     """As many pairs as there are."""
-    report = read(run, "calibrate", "shared.nc", "--replications", "200")
+    report = read(run, "calibrate", "shared.nc", "--replications", "100")
     assert [row["n_baseline"] for row in report["simulated"]] == [10, 10, 9]
     assert all(row["coverage"] > 0.88 for row in report["simulated"])
     assert all(row["power"][2] > 0.5 for row in report["simulated"])

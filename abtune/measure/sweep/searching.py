@@ -212,7 +212,7 @@ async def search_all(session: Session) -> None:
             for index, runs in enumerate(groups):
                 group.create_task(search(runs, -index))
     except TimeoutError:
-        session.out_of_time = True
+        session.out_of_time = not all(map(store.is_finished, plan.runs))
         await session.cluster.interrupt()
     except BaseExceptionGroup as group_error:
         raise first_error(group_error) from None

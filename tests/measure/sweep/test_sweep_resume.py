@@ -410,6 +410,16 @@ def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: 
 
 
 @pytest.mark.usefixtures("fake")
+def test_searches_that_end_just_in_time_are_all_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last run leaves no time to search, nothing was stopped, because nothing is left to search."""
+    monkeypatch.setattr(Session, "reserve", lambda session: 0.0 if any(session._left.values()) else math.inf)
+    plan = small_plan(SMALL, seeds=2)
+    outcome = run_sweep(plan, store, time_limit=60.0)
+    assert (outcome.stopped, outcome.finished) == ("", 4)
+    assert len(store.rounds()) == 1
+
+
+@pytest.mark.usefixtures("fake")
 def test_a_time_limit_does_not_wait_for_a_batch(store: Store) -> None:
     """When time is up, a batch of hanging kernels is given up at once, not kernel by kernel."""
     stuck = config("stuck", time_candidate="hang")
@@ -424,9 +434,16 @@ def test_a_time_limit_does_not_wait_for_a_batch(store: Store) -> None:
 @pytest.mark.usefixtures("fake")
 def test_a_time_limit_ends_measuring_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Re-measuring is given up when it takes longer than the time that is left."""
-    monkeypatch.setattr("abtune.measure.sweep.winners.SLACK", 0.5)
+
+    async def wait(_: Session) -> None:
+        """Measure nothing yet."""
+
     plan = small_plan(SMALL, seeds=1, configs=(config("stuck", time_kernel="hang"), PLAIN), run_timeout=600.0)
-    outcome = run_sweep(plan, store, time_limit=4.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("abtune.measure.sweep.run_sweep.measure_all", wait)
+        run_sweep(plan, store)
+    monkeypatch.setattr("abtune.measure.sweep.winners.SLACK", 0.5)
+    outcome = run_sweep(plan, store, time_limit=0.5)
     assert (outcome.stopped, outcome.finished) == ("the time limit", 2)
     assert not store.rounds()
 
