@@ -135,6 +135,6 @@ def text_width(text: str, *, bold: bool = False) -> float:
 
     font = FontProperties(weight="bold" if bold else "normal")
     lines = [line for line in plain(text).split("\n") if line.strip()]
-    return max(
-        (TextPath((0, 0), line, size=LETTERS, prop=font).get_extents().x1 for line in lines), default=0.0
-    )
+    # Outlines have points at their ends, so their extent needs no curves.
+    paths = (TextPath((0, 0), line, size=LETTERS, prop=font) for line in lines)
+    return max((float(path.vertices[:, 0].max(initial=0.0)) for path in paths), default=0.0)

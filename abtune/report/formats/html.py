@@ -12,10 +12,11 @@ import hashlib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
@@ -39,8 +40,8 @@ _BREAKS = 12  # letters; longer headings wrap
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
 
 
-def render(report: Report) -> str:
-    """Return a report as an HTML document; the same for the same report, byte for byte."""
+@cache
+def _template() -> Template:
     environment = Environment(
         autoescape=True,
         finalize=_harmless,
@@ -60,10 +61,14 @@ def render(report: Report) -> str:
         "short_labels": short_labels,
         "spans": spans,
     }
-    template = environment.get_template("report.html.j2")
+    return environment.get_template("report.html.j2")
+
+
+def render(report: Report) -> str:
+    """Return a report as an HTML document; the same for the same report, byte for byte."""
     script = Markup(_resource("report.js"))  # noqa: S704 - our own
     pages = [page for section in report.sections for page in titled(section.page)]
-    return template.render(
+    return _template().render(
         title=report.title,
         sections=pages,
         contents=contents(pages),
