@@ -234,12 +234,12 @@ def report(dataset: xr.Dataset, winners: xr.Dataset, reference: xr.Dataset, clai
     error = 100 * np.hypot(standard_error(early), standard_error(shorter))
     negative = [row for row in analysis.comparisons if claims[row.shape] < 0]
     excluded = [row for row in negative if not row.boost_low <= claims[row.shape] <= row.boost_high]
-    seeds_of_shapes = [row.baseline.n for row in analysis.comparisons]
+    (every,) = {row.baseline.n for row in analysis.comparisons}
     return page(f"""\
 # Longer searches
 
 What changes if the [published shapes]({REFERENCE}.md) are searched for {trials} trials in place of {before}?
-`{ALL}` has {min(seeds_of_shapes)} to {max(seeds_of_shapes)} seeds per side of `async` and `mainline` in
+`{ALL}` has {every} seeds per side of `async` and `mainline` in
 each of {winners.sizes["shape"]} shapes:
 {int((winners["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
 {float(winners["tuning_time"].sum()) / 3600:.0f} hours of run time, on H200 and H100. All winners were then

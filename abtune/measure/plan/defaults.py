@@ -10,7 +10,7 @@ from collections.abc import Mapping
 # By kind of target: candidates of a run, and candidates of one iteration. A GPU gets MetaSchedule's own
 # iterations of 64. A CPU gets sizes with which a small comparison takes minutes.
 # Of 320 trials the cost model guides three iterations. In h200-deep the best kernels after 320 are 3 % slower
-# than after 512, and after 128 they are 43 % slower (docs/h200-deep.md).
+# than after 512, and after 128 they are 44 % slower (docs/h200-deep.md).
 TRIALS: Mapping[str, tuple[int, int]] = {"cuda": (320, 64), "llvm": (24, 12)}
 # Share of the trials of an iteration that are schedules of the partner's search, with --share.
 SHARE = 0.25
