@@ -64,44 +64,33 @@ def import_readings(
         raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     if each_a_seed := seed_is == "timing" or each_a_line:
         rounds = _split(rounds)
-    names = {
-        source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
-        for source, reading in readings.items()
-    }
-    named, configs_of = [], dict[Path, set[str]]()
-    for source, reading in readings.items():
-        for cell in reading.cells:
-            label, config = _names(cell, source, label_told(source, shape), ())
-            named.append((cell, label, config))
-            if what == "file":
-                configs_of.setdefault(source.path, set()).add(config)
-    conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
-    columns = about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named)
+    of_files = dict(_named(readings, shape))
+    configs_of = {file.path: {config for *_, config in cells} for file, cells in of_files.items() if cells}
     if seed_is == PAIR:
-        _check_pairs(rounds, configs_of)
-    may_be_pairs = seed_is == "file" and len(configs_of) > 1 and min(map(len, configs_of.values())) > 1
+        _check_pairs(rounds, configs_of if what == "file" else {})
+    may_be_pairs = what == seed_is == "file" and min(map(len, configs_of.values())) > 1 < len(configs_of)
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(each_a_process))
+    named = [*itertools.chain.from_iterable(of_files.values())]
+    conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
     works = dict.fromkeys(reading.work for reading in readings.values() if reading.work)
-    notes = [
+    notes = (
         _about_seeds(rounds, what, PAIR if seed_is == PAIR else "seed", each_a_process),
         *[_MAY_BE_PAIRS] * may_be_pairs,
         *_notes_of_files(readings),
-        *about_lacking(names),
         *conditions.notes,
-        *columns,
+        *about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named),
         *in_a_row,
         *works,
-    ]
-    dataset = _assemble(rounds, list(readings), configs)
+    )
+    attrs = {"latency_source": "throughput" if works else "timings"}
     if conditions.machine:
-        dataset = dataset.assign_attrs(device=conditions.machine)
+        attrs["device"] = conditions.machine
     if caveats := [*conditions.caveats, *in_a_row]:
-        dataset = dataset.assign_attrs({CAVEATS: json.dumps(caveats)})
-    if works:
-        dataset = dataset.assign_attrs(latency_source="throughput")
+        attrs[CAVEATS] = json.dumps(caveats)
+    dataset = _assemble(rounds, list(readings), configs, attrs)
     if seed_is == PAIR:
         dataset = dataset.assign_attrs({DESIGN: SeedDesign.PAIRED.value})
-    return Imported(dataset=dataset, notes=tuple(notes))
+    return Imported(dataset=dataset, notes=notes)
 
 
 def _check_alike(readings: Collection[Reading]) -> None:
@@ -121,6 +110,7 @@ def _check_alike(readings: Collection[Reading]) -> None:
 
 
 def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
+    """Yield what was noted of files, each note once, and which of them lack what others have."""
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
@@ -128,6 +118,12 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
         yield f"{files}: {note}"
+    yield from about_lacking(
+        {
+            source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
+            for source, reading in readings.items()
+        }
+    )
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
@@ -154,14 +150,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
     order = {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
     rounds: dict[Cell, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
-    for source, reading in readings.items():
-        told = label_told(source, shape)
-        _check_told(reading, source, told)
-        named = [_names(cell, source, told, reading.unused) for cell in reading.cells]
-        # Without a column of shapes or configurations, the times of several would look like repeats.
-        if reading.no_repeats:
-            raise DatasetError(f"{source.path}: {reading.no_repeats}")
-        for cell, (label, config) in zip(reading.cells, named, strict=True):
+    for source, cells in _named(readings, shape):
+        for cell, label, config in cells:
             if cell.seed is not None and source.seed_in_path:
                 both = "a column seed; leave {seed} out of --pattern"
                 raise DatasetError(f"{source.path}: has {both}")
@@ -174,8 +164,22 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
             indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
             rounds[key] = dict(zip(indices, cell.rounds, strict=True))
         # As a set: a file counts once per configuration, however many cells it has.
-        files.update({(config, source.shape) for _, config in named})
+        files.update({(config, source.shape) for _, _, config in cells})
     return rounds
+
+
+def _named(
+    readings: Mapping[Source, Reading], shape: str
+) -> Iterator[tuple[Source, list[tuple[FileCell, str, str]]]]:
+    """Yield each file with its cells, and the shape and configuration of each; refuse those without."""
+    for source, reading in readings.items():
+        told = label_told(source, shape)
+        _check_told(reading, source, told)
+        cells = [(cell, *_names(cell, source, told, reading.unused)) for cell in reading.cells]
+        # Without a column of shapes or configurations, the times of several would look like repeats.
+        if reading.no_repeats:
+            raise DatasetError(f"{source.path}: {reading.no_repeats}")
+        yield source, cells
 
 
 def _check_told(reading: Reading, source: Source, given: str) -> None:
@@ -271,7 +275,10 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 
 def _assemble(
-    rounds: Mapping[Cell, _Rounds], sources: Sequence[Source], configs: Sequence[str]
+    rounds: Mapping[Cell, _Rounds],
+    sources: Sequence[Source],
+    configs: Sequence[str],
+    attrs: Mapping[str, str],
 ) -> xr.Dataset:
     """Return the dataset of the cells; configurations that the user names keep their order."""
     recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
@@ -284,10 +291,10 @@ def _assemble(
         shape_values=shape_values(list(map(shape_named, axes["shape"]))),
         attrs={
             "title": "imported timings",
-            "latency_source": "timings",
             "comment": "each file is a seed unless a column says otherwise; timings within a process are "
             "repeats",
             "sources": json.dumps(recorded),
+            **attrs,
         },
     )
 
