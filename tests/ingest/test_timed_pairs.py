@@ -56,6 +56,7 @@ def test_what_slows_both_runs_of_a_file_cancels(runs: list[Path]) -> None:
     )
     assert together.notes == ("each file is one pair: 10 pairs per cell, 3 timings per seed",)
     assert together.dataset.attrs["design"] == "paired"
+    assert together.dataset["seed"].attrs["long_name"].endswith("; a pair between configurations")
     verdicts = [
         [row.verdict for row in abtune.analyze(dataset).comparisons]
         for dataset in (separate.dataset, together.dataset)

@@ -87,10 +87,9 @@ def import_readings(
         attrs["device"] = conditions.machine
     if caveats := [*conditions.caveats, *in_a_row]:
         attrs[CAVEATS] = json.dumps(caveats)
-    dataset = _assemble(rounds, list(readings), configs, attrs)
     if seed_is == PAIR:
-        dataset = dataset.assign_attrs({DESIGN: SeedDesign.PAIRED.value})
-    return Imported(dataset=dataset, notes=notes)
+        attrs[DESIGN] = SeedDesign.PAIRED.value
+    return Imported(dataset=_assemble(rounds, list(readings), configs, attrs), notes=notes)
 
 
 def _check_alike(readings: Collection[Reading]) -> None:
