@@ -29,6 +29,7 @@ from abtune.ingest.table_columns import (
     sizes,
     time_columns,
 )
+from abtune.ingest.timings.repeats import MACHINE, SETTING
 from abtune.ingest.units import (
     PER_SECOND,
     RATES,
@@ -89,13 +90,16 @@ class Table:
     units: Mapping[int, str]  # of each column of times; empty where a column has it
     configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
     boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
+    counted: str = "repeat"  # what a time is: a repeat, a seed, or a trial, the mean of its repeats
     of_pairs: bool = False  # whether the times of a line are a pair
-    is_search: bool = False  # whether a line is a trial, whose time is the mean of its repeats
+    of_records: bool = False  # whether it is JSON, of which a line may have many records
     outcomes: Sequence[int] = ()  # the columns that say how a trial ended
     in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
+    machines: set[int] = field(init=False)  # columns left out that say where a time was measured
+    settings: set[int] = field(init=False)  # columns left out of what both sides should have alike
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[Key, Cell] = field(default_factory=dict)
     beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
@@ -126,6 +130,8 @@ class Table:
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},
         }
+        self.machines = {index for index, name in names.items() if MACHINE.fullmatch(name)}
+        self.settings = {index for index, name in names.items() if SETTING.fullmatch(name)}
         self.telling = [index for name, index in self.columns.items() if name not in EACH_LINE]
         self.telling += self.fixed
 

@@ -18,11 +18,12 @@ from abtune.ingest.joined_columns import join_columns, with_labels
 from abtune.ingest.table_columns import FIELDS, OUTCOME, about_summaries, have_units, is_summary, time_columns
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
-from abtune.ingest.timings.repeats import MACHINE, MOST_KINDS, RUNS, SETTING, splitting_words
+from abtune.ingest.timings.repeats import MOST_KINDS, RUNS, splitting_words
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,
     Cell,
+    Key,
     Table,
     Target,
     index_of,
@@ -69,7 +70,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     if not heading:
         raise DatasetError(NO_TIMINGS)
     table = read_columns(heading, names, unit)
-    table.is_search = is_search
+    table.of_records = has_records(text)
     if is_search:
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.of_shape}
@@ -80,7 +81,8 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
             raise InputError("pairs take a column seed, or a column for each configuration")
     if told := [name for name in ("seed", "round") if counted == "seed" and name in table.columns]:
         raise InputError(f"has a column {told[0]}; leave out --seed-is")
-    reading = read_rows(rows, table, counted, of_records=has_records(text))
+    table.counted = counted
+    reading = read_rows(rows, table)
     if not reading.cells:
         raise DatasetError(next(about_summaries(table.summaries), NO_TIMINGS))
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
@@ -96,47 +98,40 @@ def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator
         yield f"configurations without any time: {', '.join(empty)}"
 
 
-def read_rows(
-    rows: Iterable[tuple[int, list[str]]], table: Table, counted: str = "repeat", *, of_records: bool = False
-) -> Reading:
+def read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> Reading:
     """Return the timings of the rows below the heading of a table."""
-    _read_rows(rows, table, keeps_failed=counted != "repeat", of_records=of_records)
-    left_out = {index: table.names[index] for index in table.unused}
-    machines = {index for index, name in left_out.items() if MACHINE.fullmatch(name)}
-    settings = {index for index, name in left_out.items() if SETTING.fullmatch(name)}
-    cells = (
-        FileCell(
-            where=f"line {cell.line}",
-            shape=shape,
-            config=config,
-            seed=seed,
-            rounds=tuple(map(tuple, cell.rounds.values())),
-            labels=tuple(filter(None, cell.rounds)),
-            failures=tuple(cell.failures),
-            settings={
-                name: value
-                for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
-                if value
-                and (
-                    (index in settings and len(cell.others.get(index, ())) < 2)
-                    or (index in machines and not _LOAD.fullmatch(value))
-                )
-            },
-            others={
-                name: value
-                for (index, name), value in zip(left_out.items(), cell.beside, strict=True)
-                if index not in settings | machines and len(cell.others.get(index, ())) < 2
-            },
-        )
-        for (shape, config, seed), cell in table.cells.items()
-    )
+    _read_rows(rows, table)
     return Reading(
-        cells=tuple(cells),
-        notes=tuple(_notes(table, counted)),
+        cells=tuple(_file_cell(key, cell, table) for key, cell in table.cells.items()),
+        notes=tuple(_notes(table)),
         work=about_work(table.works) if table.works else "",
         kind="".join({about_work({unit}) for unit in table.units.values() if unit in RATES}),
         unused=tuple(table.names[index] for index in table.unused),
-        no_repeats=_why_no_repeats(table) if counted == "repeat" else "",
+        no_repeats=_why_no_repeats(table) if table.counted == "repeat" else "",
+    )
+
+
+def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
+    """Return a cell with what the columns that are left out say of all its times."""
+    settings, others = dict[str, str](), dict[str, str]()
+    for index, value in zip(table.unused, cell.beside, strict=True):
+        name, is_machine = table.names[index], index in table.machines
+        is_told = not _LOAD.fullmatch(value) if is_machine else len(cell.others.get(index, ())) < 2
+        if is_told and not is_machine and index not in table.settings:
+            others[name] = value
+        elif is_told and value:
+            settings[name] = value
+    shape, config, seed = key
+    return FileCell(
+        where=f"line {cell.line}",
+        shape=shape,
+        config=config,
+        seed=seed,
+        rounds=tuple(map(tuple, cell.rounds.values())),
+        labels=tuple(filter(None, cell.rounds)),
+        failures=tuple(cell.failures),
+        settings=settings,
+        others=others,
     )
 
 
@@ -165,9 +160,7 @@ def _why_no_repeats(table: Table) -> str:
     return ""
 
 
-def _read_rows(
-    rows: Iterable[tuple[int, list[str]]], table: Table, *, keeps_failed: bool, of_records: bool
-) -> None:
+def _read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> None:
     """Read all lines into the table; an error names the line, and the record of JSON."""
     # A line sums up others if it says so as its shape, or in place of a number.
     summing = [table.columns[name] for name in ("shape", "seed", "round", "repeat") if name in table.columns]
@@ -180,9 +173,9 @@ def _read_rows(
                 continue
             known.update(labels)
         try:  # which costs less than naming(), a million times
-            _read_row(row, table, line, keeps_failed=keeps_failed)
+            _read_row(row, table, line)
         except DatasetError as error:
-            record = f"record {number}, " * of_records  # many may stand in one line
+            record = f"record {number}, " * table.of_records
             raise DatasetError(f"{record}line {line}: {error}") from None
 
 
@@ -199,11 +192,11 @@ def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[s
     return table_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
 
 
-def _notes(table: Table, counted: str) -> Iterator[str]:
+def _notes(table: Table) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
     unused = {
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
-        for index in (table.unused if counted != "trial" else ())  # parameters of what was tried
+        for index in (table.unused if table.counted != "trial" else ())  # parameters of what was tried
     }
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
     may = {index for index in unused if not table.configs and table.fixed.get(index) != LEAVE_EMPTY}
@@ -213,14 +206,14 @@ def _notes(table: Table, counted: str) -> Iterator[str]:
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
-    if "seed" not in table.columns and runs and counted == "repeat":
+    if "seed" not in table.columns and runs and table.counted == "repeat":
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     yield from about_summaries(table.summaries)
     if again := len(table.lines) - len(set(table.lines)):
         lines = f"{count(again, 'line')} {'is' if again == 1 else 'are'}"
-        yield f"{lines} the same as one above; each counts as a {counted}"
-    if table.untimed and counted != "trial":
+        yield f"{lines} the same as one above; each counts as a {table.counted}"
+    if table.untimed and table.counted != "trial":
         what, then = ("line", "counts as failed")
         if table.configs:
             what, then = "cell", "is missing, or failed if its cell says so; shapes without runs are left out"
@@ -258,7 +251,7 @@ def _has_numbers(text: str, unit: str) -> bool:
         return False
 
 
-def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool) -> None:
+def _read_row(row: Sequence[str], table: Table, line: int) -> None:
     if len(row) != len(table.names):
         remedy = "complete the line or take it out; a comma within a cell needs quotes, and a bar a backslash"
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
@@ -283,7 +276,7 @@ def _read_row(row: Sequence[str], table: Table, line: int, *, keeps_failed: bool
             target = table.targets[key] = _read_target(row, index, table, line, is_timed=bool(timed))
         if index in timed:
             seconds[index] = _add_time(row, index, target, table, line)
-        elif keeps_failed:  # as NaN
+        elif table.counted != "repeat":  # kept as NaN
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
     _check_line(row, table, seconds)
@@ -356,7 +349,7 @@ def _add_time(row: Sequence[str], index: int, target: Target, table: Table, line
         if "]" in text[:-1].rstrip("]"):
             raise DatasetError(f"{where}: a list of lists; write a line for each list")
         seconds = [to_seconds(time.strip(), target.unit, where, work=target.work) for time in listed]
-        seconds = [statistics.fmean(seconds)] if table.is_search else seconds
+        seconds = [statistics.fmean(seconds)] if table.counted == "trial" else seconds
     else:
         remedy = "if that run failed, leave the cell empty"
         remedy += "; a column of boosts is called boost (%)" * bool(table.configs)
