@@ -81,8 +81,8 @@ def _judged_samples(sides: Sides, settings: Settings) -> TwoSample:
 
 def resolution(settings: Settings, shapes: int) -> float:
     """Return the p-value that the seeds must be able to reach, so that a shape can pass the correction."""
-    # A permutation test has a smallest p-value, a share of its splits. Other tests have none.
-    if not settings.difference_test.counts_splits:
+    # The share of one split is the smallest p-value. That of resamples has no such limit.
+    if settings.difference_test.resamples:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
 

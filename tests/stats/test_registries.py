@@ -46,7 +46,6 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         name="toy",
         words="toy test",
         function=toy_test,
-        counts_splits=False,
         confirmed_by="",
     )
     monkeypatch.setitem(METHODS, (MEAN, "toy"), interval)

@@ -25,11 +25,11 @@ class DifferenceTest:
     function: Function  # takes a TwoSample and the keyword ``rng``, and returns p-values, shape (shapes,)
     # the closed-form test that has to agree before a difference is claimed; empty if none has to
     confirmed_by: str = ""
-    counts_splits: bool = False  # whether p is a share of the splits of the seeds; it has a smallest value
     estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
     correction: str = "holm"  # for the many shapes; default_correction() may replace it
-    resamples: bool = False  # whether t is compared with resamples of all shapes, too
+    # whether t is compared with resamples of all shapes, too; else p is a share of the splits of the seeds
+    resamples: bool = False
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits."""
@@ -45,7 +45,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             name="permutation",
             words="permutation test of mean log latency, and a Welch t-test (moderated from five shapes on)",
             function=f"{_TESTS}.significance:permutation_test",
-            counts_splits=True,
             confirmed_by="Welch t-test",
         ),
         DifferenceTest(
@@ -53,7 +52,6 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
             paired=True,
             words="sign-flip test of the mean difference of pairs",
             function=f"{_TESTS}.significance:sign_flip_test",
-            counts_splits=True,
             # No t-test confirms it: skewed differences mislead the paired t-test, too (docs/statistics.md).
             # p is at least 2/2^n, so Holm over 29 shapes takes 11 pairs before it can find anything.
             correction="max-t",
