@@ -122,9 +122,9 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings, *, h
     """Return caveats about the whole design, each once; ``hidden`` if intervals allow for slow runs."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
-        single = max(max(row.baseline.n, row.candidate.n) for row in rows) == 1
+        single = max(max(row.n) for row in rows) == 1
         return ([ONE_PAIR] if settings.paired else [ONE_RUN, _TAKE_TEN]) if single else []
-    fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
+    fewest = min(min(row.n) for row in judged)
     return [
         *_about_units(judged),
         *_about_methods(settings, len(judged)),
@@ -194,7 +194,7 @@ def _about_modes(sides: Sides, settings: Settings) -> Iterator[str]:
 
 
 def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[str]:
-    few = sum(min(row.baseline.n, row.candidate.n) < FEWEST_PAIRS for row in rows)
+    few = sum(min(row.n) < FEWEST_PAIRS for row in rows)
     if settings.paired and few and len(rows) > 1:
         which = "all shapes" if few == len(rows) else f"{few} of {len(rows)} shapes"
         yield (
@@ -219,8 +219,7 @@ def _about_resolution(
     # Invalid shapes with a p-value are part of the correction, too.
     tested = sum(not math.isnan(row.p) for row in rows)
     needed = resolution(settings, max(tested, 1))
-    sizes = [(row.baseline.n, row.candidate.n) for row in judged]
-    smallest = min(smallest_p(*n, paired=settings.paired) for n in sizes)
+    smallest = min(smallest_p(*row.n, paired=settings.paired) for row in judged)
     if smallest <= needed:
         is_joint = settings.procedure.joint is not None and not settings.paired
         if is_joint and smallest > settings.procedure.planning_level(settings.alpha, tested):
@@ -272,11 +271,10 @@ def _in_other_units(changes: Mapping[str, float]) -> str:
 
 def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     """Yield where few seeds of one configuration leave the error of a difference almost unknown."""
-    sizes = [sorted((row.baseline.n, row.candidate.n)) for row in judged]
-    unequal = [few for few, many in sizes if few < _ENOUGH and many > _MANY_TIMES * few]
+    unequal = sum(min(row.n) < _ENOUGH and max(row.n) > _MANY_TIMES * min(row.n) for row in judged)
     if unequal:
         yield (
-            f"In {count(len(unequal), 'shape')} one configuration has more than twice as many seeds as the "
+            f"In {count(unequal, 'shape')} one configuration has more than twice as many seeds as the "
             "other. With skewed noise or two modes, more than 5% of reports then err: they find a false "
             "difference or equivalence, or count too many shapes. With two or three seeds, 95% intervals "
             "include the truth in as few as 88% of cases, even of normal noise. Give both configurations the "

@@ -69,6 +69,11 @@ def with_verdicts(
     return tuple(raised)
 
 
+def of_all(claims: Iterable[Claim]) -> dict[tuple[str, float], Claim]:
+    """Return the claims on all shapes, by what they say and beyond which loss."""
+    return {(claim.claim, claim.beyond): claim for claim in claims if claim.workload is None}
+
+
 def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None, margin: float) -> int:
     judged = [row for row in rows if claim.workload in {None, row.workload}]
     if claim.claim == NOT_SLOWER:

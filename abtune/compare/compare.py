@@ -168,7 +168,7 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
 def _check_seeds(analysis: Analysis) -> None:
     asked = analysis.settings.estimand
     # One shape with enough seeds is enough; the others are invalid, each with its reason.
-    most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
+    most = max(min(row.n) for row in analysis.comparisons)
     if asked.searches > 1 and most < asked.fewest_seeds:
         known = ", ".join(estimand for estimand in Estimand if estimand.fewest_seeds <= max(most, 2))
         raise InputError(

@@ -144,7 +144,7 @@ def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
 
 def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
     fewest = quantity.fewest_seeds
-    lone = row.baseline.n == row.candidate.n == 1
+    lone = row.n == (1, 1)
     # The first gate that fails is the reason, so a side without a timing goes before one with a single run.
     for side in sorted(row.sides, key=lambda side: side.n > 0):
         none = f"There is no timing of {side.config}{_fate(side)}."
@@ -241,13 +241,13 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
         return ""
     seeds = _seeds(row, settings)
     # Enough seeds, and still nothing can pass: too many to count, and random splits end at p = 1/100,000.
-    if min(row.baseline.n, row.candidate.n) >= row.fewest_seeds:
+    if min(row.n) >= row.fewest_seeds:
         drawn = "flips" if settings.paired else "splits"
         return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
     alone = " by itself" if settings.correction == "bh" else ""
     per_side = "" if settings.paired else " per configuration"
     which = "Holm's correction" if settings.correction == "holm" else "the correction"  # may take fewer
-    if smallest_p(row.baseline.n, row.candidate.n, paired=settings.paired) > settings.alpha:
+    if smallest_p(*row.n, paired=settings.paired) > settings.alpha:
         which = "the test"  # even a lone shape, which is not corrected
     takes = f"It takes {row.fewest_seeds}{per_side}."
     return f"No difference{alone} can pass {which} with {seeds}. {takes}"
@@ -293,7 +293,7 @@ def _how_large(row: Evidence, settings: Settings, least: float) -> str:
 
 def _power(row: Evidence, settings: Settings) -> str:
     """Return what this design can find; empty if it is nothing, or unknown."""
-    fewer, more = sorted(side.n for side in row.sides)
+    fewer, more = sorted(row.n)
     # Plans do not know max-T of unequal numbers, what the test for skewness takes, or 5+300 seeds.
     most = fewer * (20 if settings.procedure.joint is None else 1.25)
     if more > most or not 0 < row.detectable < math.inf or row.p_resampled is not None:

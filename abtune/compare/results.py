@@ -110,6 +110,11 @@ class Evidence:
         """Baseline and candidate."""
         return self.baseline, self.candidate
 
+    @property
+    def n(self) -> tuple[int, int]:
+        """Seeds of the baseline and the candidate with a timing; of pairs, whole pairs."""
+        return self.baseline.n, self.candidate.n
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Evidence):

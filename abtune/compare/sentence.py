@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
+from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER, of_all
 from abtune.compare.gates import beyond_interval
 from abtune.compare.overall import FEWEST_OF_KIND
 from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict
@@ -114,14 +114,13 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:
     shown = Counter(row.verdict for row in rows)
-    bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
-    parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
-    kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
-    if kept:
+    bounds = of_all(claims)
+    parts = [_shown(shown[Verdict.IMPROVED], bounds[FASTER, 0.0].at_least, "faster", len(rows))]
+    if kept := bounds[NOT_SLOWER, settings.tolerance].at_least:
         least = f"at least {kept:,} {'loses' if kept == 1 else 'lose'}"
         some = f"{_every(kept)} lose" if kept == len(rows) else least
         parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
-    parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower", len(rows)))
+    parts.append(_shown(shown[Verdict.REGRESSED], bounds[SLOWER, 0.0].at_least, "slower", len(rows)))
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
+from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER, of_all
 from abtune.compare.results import Analysis
 from abtune.report.columns import drawn_boosts, overall_decimals, overall_interval
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
-from abtune.text import NOTHING, count, percent, plain_percent
+from abtune.text import count, percent, plain_percent
 
 
 def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
@@ -66,17 +66,12 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
 
 def _claims(analyses: Sequence[Analysis]) -> Iterator[Column]:
     tolerance = analyses[0].settings.tolerance
+    known = [of_all(analysis.claims) for analysis in analyses]
     for heading, claim, beyond, gives_way in (
         ("faster", FASTER, 0.0, 3),
         (f"lose at most {plain_percent(tolerance)}", NOT_SLOWER, tolerance, 5),
         ("slower", SLOWER, 0.0, 4),
     ):
-        cells = [_at_least(analysis, claim, beyond) for analysis in analyses]
+        shown = [claims[claim, beyond] for claims in known]
+        cells = [f"{one.at_least} of {one.of}" for one in shown]
         yield column(f"{heading} (at least)", cells, gives_way=gives_way)
-
-
-def _at_least(analysis: Analysis, name: str, beyond: float) -> str:
-    """Return of how many shapes something is shown, such as 12 of 29."""
-    claims = {(claim.claim, claim.beyond): claim for claim in analysis.claims if claim.workload is None}
-    claim = claims.get((name, beyond))
-    return f"{claim.at_least} of {claim.of}" if claim else NOTHING

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from abtune.compare.claims import of_all
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.sentence import of_confounded
 from abtune.compare.settings import Settings
@@ -117,7 +118,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
     yield from _all_shapes(analysis, view)
     shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
-    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
+    single = all(row.n == (1, 1) for row in analysis.comparisons)
     if not view.brief:
         notes, marks = collect_notes(analysis, shown)
         yield from _shapes(analysis, marks, view.rows)
@@ -203,9 +204,8 @@ def _claims(analysis: Analysis) -> Grid:
         for number, kind in enumerate(kinds)
     )
     labels = [
-        f"{claim.claim} by more than {plain_percent(claim.beyond)}" if claim.beyond else claim.claim
-        for claim in analysis.claims
-        if claim.workload is None
+        f"{claim} by more than {plain_percent(beyond)}" if beyond else claim
+        for claim, beyond in of_all(analysis.claims)
     ]
     return table(f"at least ({plain_percent(analysis.level)} confidence each)", labels, *columns)
 
@@ -264,7 +264,7 @@ def group_heading(workload: str, shapes: int) -> str:
 
 def seeds_per_shape(analysis: Analysis) -> str:
     """Return the seeds of both sides in words."""
-    sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
+    sides = [row.n for row in analysis.comparisons]
     highest = [max(ns) for ns in zip(*sides, strict=True)]
     seeds = f"{'+'.join(map(str, highest))} seeds per shape (baseline + candidate)"
     if analysis.settings.paired:

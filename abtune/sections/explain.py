@@ -122,8 +122,8 @@ def _explain(analysis: Analysis, shape: str, by_method: Mapping[str, Analysis]) 
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     row, seeds = analysis.comparisons[index], dataset["seed"].values
     # With a seed fewer than the fewest, nothing is judged.
-    n, fewest = (row.baseline.n, row.candidate.n), analysis.settings.estimand.fewest_seeds
-    may_leave_out = row.verdict is not Verdict.INVALID and max(n) <= _MOST_SEEDS and not 2 < fewest == min(n)
+    has_spare = not 2 < analysis.settings.estimand.fewest_seeds == min(row.n)
+    may_leave_out = row.verdict is not Verdict.INVALID and max(row.n) <= _MOST_SEEDS and has_spare
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),

@@ -105,8 +105,8 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
 
 
 def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
-    fewest = min(min(row.baseline.n, row.candidate.n) for row in analysis.comparisons)
-    if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
+    fewest = min(min(row.n) for row in analysis.comparisons)
+    if max(max(row.n) for row in analysis.comparisons) < 2:
         yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
         what = "session noise" if dataset.sizes["repeat"] > 1 else "noise of sessions and of timing"

@@ -68,7 +68,7 @@ class SingleRun:
 def describe_single_runs(analysis: Analysis) -> SingleRun:
     """Return what the shapes with one run per side support."""
     names, level = (analysis.baseline, analysis.candidate), analysis.level
-    rows = [row for row in analysis.comparisons if row.baseline.n == row.candidate.n == 1]
+    rows = [row for row in analysis.comparisons if row.n == (1, 1)]
     if not rows:
         raise InputError(
             f"no shape has one run of both {names[0]} and {names[1]}; with several seeds, the report itself "
