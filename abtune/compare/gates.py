@@ -11,7 +11,7 @@ test alone is too liberal. Then 15-21 % of reports of 29 shapes have a false dif
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
 from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
@@ -54,36 +54,35 @@ def judge(
     gates = (
         *differs,
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
-        (bound := _for_not_slower(row, settings, at_least)),
+        _for_not_slower(row, settings, at_least),
     )
+    row = replace(row, boost_at_least=at_least)
+    verdict, reason = _verdict(row, settings, gates)
+    told = (*caveats, unconfirmed(row, settings), beyond_interval(row, settings, verdict))
+    notes = tuple(filter(None, dict.fromkeys(told)))
+    numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
+    return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
+
+
+def _verdict(row: Evidence, settings: Settings, gates: Sequence[Gate]) -> tuple[Verdict, str]:
+    """Return what the gates decide, and why."""
     # The first gate of each member of Rule that failed; None where all passed.
     invalid, no_difference, not_equivalent, maybe_slower = (first_failed(gates, rule) for rule in Rule)
     if invalid is not None:
-        verdict, reason = Verdict.INVALID, invalid.otherwise
-    elif no_difference is None:
+        return Verdict.INVALID, invalid.otherwise
+    if no_difference is None:
         verdict = Verdict.IMPROVED if row.boost > 0 else Verdict.REGRESSED
-        reason = _how_large(row, settings, at_least)
-    elif not_equivalent is None:
-        verdict = Verdict.EQUIVALENT
-        reason = (
-            f"Any difference is smaller than the {plain_percent(settings.margin)} margin "
-            f"(adjusted p {p_value(row.p_equivalence_adjusted)})."
-        )
-    elif maybe_slower is None:
-        verdict = Verdict.NOT_SLOWER
+        return verdict, _how_large(row, settings)
+    if not_equivalent is None:
+        margin, p = plain_percent(settings.margin), p_value(row.p_equivalence_adjusted)
+        return Verdict.EQUIVALENT, f"Any difference is smaller than the {margin} margin (adjusted p {p})."
+    if maybe_slower is None:
         # An interval above zero already says faster; then the test that failed is what is unclear.
         excludes_zero = no_difference.otherwise if row.boost_low > 0 else ""
         unclear = _hopeless(row, settings) or excludes_zero or "Whether it is faster is not settled."
-        reason = f"{bound.otherwise} {unclear}"
-    else:
-        verdict = Verdict.INCONCLUSIVE
-        missed = no_difference.otherwise, maybe_slower.otherwise
-        reason = " ".join(filter(None, [*missed, _power(row, settings)]))
-    numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
-    numbers["boost_at_least"] = at_least
-    beyond = beyond_interval(row, settings, verdict, at_least)
-    notes = tuple(filter(None, dict.fromkeys([*caveats, unconfirmed(row, settings), beyond])))
-    return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
+        return Verdict.NOT_SLOWER, f"{gates[-1].otherwise} {unclear}"
+    missed = no_difference.otherwise, maybe_slower.otherwise
+    return Verdict.INCONCLUSIVE, " ".join(filter(None, [*missed, _power(row, settings)]))
 
 
 def _with_bounds_at_zero(row: Evidence, settings: Settings) -> Evidence:
@@ -108,12 +107,12 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
     )
 
 
-def beyond_interval(row: Evidence, settings: Settings, verdict: Verdict, least: float) -> str:
+def beyond_interval(row: Evidence, settings: Settings, verdict: Verdict) -> str:
     """Return why an interval allows what the verdict excludes; empty if it does not."""
     if verdict is Verdict.NOT_SLOWER and row.boost_low < -settings.tolerance:
         return (
-            f"The verdict rests on the one-sided bound of {bound_percent(least)}. The two-sided interval "
-            "reaches further."
+            f"The verdict rests on the one-sided bound of {bound_percent(row.boost_at_least)}. The two-sided "
+            "interval reaches further."
         )
     slow, fast = margin_ends(settings.margin)
     if verdict is Verdict.EQUIVALENT and not slow < row.boost_low <= row.boost_high < fast:
@@ -275,13 +274,13 @@ def _short_of(p: float, name: str, settings: Settings) -> str:
     return f"{name} {_against(p, settings.alpha)}{level}"
 
 
-def _how_large(row: Evidence, settings: Settings, least: float) -> str:
+def _how_large(row: Evidence, settings: Settings) -> str:
     """Return that a shape is faster or slower, and how that compares with the margin."""
     low, high = row.boost_low, row.boost_high
     if settings.family_wise:  # then claims about the margin hold for all shapes at once
         low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
     how = "but maybe by less"
-    if _beyond(low, high, settings.margin) or least >= settings.margin:
+    if _beyond(low, high, settings.margin) or row.boost_at_least >= settings.margin:
         how = "by more"
     elif _beyond(row.boost_low, row.boost_high, settings.margin):
         how = "but the bounds of all shapes at once allow less"

@@ -108,7 +108,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
     told = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
-    beyond = lone and beyond_interval(lone, settings, lone.verdict, lone.boost_at_least)
+    beyond = lone and beyond_interval(lone, settings, lone.verdict)
     return f"{told} {beyond}" if beyond else told
 
 

@@ -117,8 +117,7 @@ def compare_datasets(
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
     # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    is_skewed = skewness_gap(samples) != 0
-    pool = resampled(boosts, samples, settings) if is_skewed else NO_RESAMPLES
+    pool = resampled(boosts, samples, settings) if skewness_gap(samples) else NO_RESAMPLES
     tests = [replace(one, rounding=rounding, pool=pool) for one in log_changes(boosts, samples)]
     half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
     shapes = tuple(_shape_changes(tests, sides, common, settings))
@@ -144,7 +143,7 @@ def compare_datasets(
             *_about_outliers(sides, common),
             *_about_others(parts, kept, configs),
             *_about_neighbours(sides, samples if same_winners else None),
-            *_caveats(shared, sides, usable, samples if is_skewed else None, same_winners=same_winners),
+            *_caveats(shared, sides, usable, samples, same_winners=same_winners),
         ),
     )
 
@@ -247,11 +246,11 @@ def _caveats(
     shared: int,
     sides: Sequence[Sequence[Samples]],
     usable: Booleans,
-    skewed: TwoSample | None,
+    samples: TwoSample,
     *,
     same_winners: bool,
 ) -> Iterator[str]:
-    """Yield what weakens a comparison with ``shared`` runs; ``skewed`` has the changes if they look so."""
+    """Yield what weakens a comparison with ``shared`` runs, whose changes are the ``samples``."""
     if shared and not same_winners:
         yield (
             f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "
@@ -266,8 +265,8 @@ def _caveats(
             f"{fewest} seeds do not show whether runs end at one of two speeds. If so, up to 57% of reports "
             "have a false change (simulated, docs/compare.md)."
         )
-    if skewed:
-        chance = f" {PERHAPS_CHANCE}" if may_be_chance(skewed) else ""
+    if skewness_gap(samples):
+        chance = f" {PERHAPS_CHANCE}" if may_be_chance(samples) else ""
         yield (
             "The noise of the change looks skewed, as where some runs of one configuration are far slower in "
             f"one dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test."
