@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -59,6 +59,8 @@ _DOT_NET_SETTINGS, _DOT_NET_OTHERS = ("Configuration", "HasAttachedDebugger"), (
 _PYPERF_SETTINGS, _PYPERF_OTHERS = ("hostname",), ("python_version", "python_implementation")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
+# Yields the cells of a file by its text and path.
+_ReadCells: TypeAlias = Callable[[str, Path], Iterator[FileCell]]
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
 
 
@@ -70,7 +72,7 @@ def named_importer(
     files: str = "*.json",
     seed: str = "file",
     has_pairs: bool = False,
-) -> Callable[[Callable[[str, Path], Iterator[FileCell]]], Importer]:
+) -> Callable[[_ReadCells], Importer]:
     """Make an importer of a function that reads the text of one file; its docstring is the help.
 
     Its files are known by a pattern, or are JSON with values of these names. ``seed`` says what a seed is,
@@ -78,39 +80,39 @@ def named_importer(
     """
     known = known_by.search if isinstance(known_by, re.Pattern) else partial(is_json_of, names=known_by)
 
-    def importer(read_cells: Callable[[str, Path], Iterator[FileCell]]) -> Importer:
-        def read(sources: Sequence[Source], values: Values) -> Imported:
-            readings: dict[Source, Reading] = {}
-            seeds: Counter[tuple[str, str, str | None]] = Counter()
-            for source, text in read_once(sources):
-                if source.seed_in_path and seed != "file":
-                    raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
-                with naming(source.path):
-                    cells = list(named_cells(read_cells(text, source.path), text))
-                for index, cell in enumerate(cells):
-                    # Criterion has a file for each benchmark, so seeds are counted by its name, too.
-                    key = (source.config, source.shape, cell.name)
-                    cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[key])
-                    seeds[key] += 1
-                readings[source] = Reading(cells=tuple(cells))
-            configs = read_configs(values.get("configs", ""))
-            seed_is = values.get("seed-is", "file")
-            return import_readings(
-                readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed
-            )
-
+    def importer(read_cells: _ReadCells) -> Importer:
         return Importer(
             name=name,
             kind=kind,
             summary=f"{(read_cells.__doc__ or '').rstrip()} {_NAMES}",
             recognises=lambda _, text: bool(known(text)),
-            read=read,
+            read=partial(_read, read_cells, kind, seed),
             run_is=kind[:1].upper() + kind[1:],
             options=(_SHAPE, CONFIGS, *[SEED_IS] * has_pairs),
             examples=f"\n  abtune import {name} --run old='old-{files}' --run new='new-{files}' --out t.nc\n",
         )
 
     return importer
+
+
+def _read(
+    read_cells: _ReadCells, kind: str, seed: str, sources: Sequence[Source], values: Values
+) -> Imported:
+    readings: dict[Source, Reading] = {}
+    seeds: Counter[tuple[str, str, str | None]] = Counter()
+    for source, text in read_once(sources):
+        if source.seed_in_path and seed != "file":
+            raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
+        with naming(source.path):
+            cells = list(named_cells(read_cells(text, source.path), text))
+        for index, cell in enumerate(cells):
+            # Criterion has a file for each benchmark, so seeds are counted by its name, too.
+            key = (source.config, source.shape, cell.name)
+            cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[key])
+            seeds[key] += 1
+        readings[source] = Reading(cells=tuple(cells))
+    configs, seed_is = read_configs(values.get("configs", "")), values.get("seed-is", "file")
+    return import_readings(readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed)
 
 
 @named_importer("asv", "a result of asv", ["result_columns"], has_pairs=True)
