@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +25,8 @@ _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
 _ONE_NAME = "if two shapes have one name, give folders with the tasks' own logs, or import databases"
+# Variables of the dataset, if a search knows them.
+_VARIABLES = ("search_latency", "winner", "failure", "trial_latency", "trial_status")
 
 # The outcome of a candidate and its time in seconds, NaN if it has none.
 Trial: TypeAlias = tuple[TrialStatus, float]
@@ -89,12 +90,12 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
     first: dict[str, Search] = {}
     for (label, _, _), search in cells.items():
         first.setdefault(label, search)
-    values = _values(cells.values())
+    values = {key: _values(search) for key, search in cells.items()}
     shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
     dataset = dataset_from_cells(
-        {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
+        values,
         axes_of(cells),
-        variables=values,
+        variables=[name for name in _VARIABLES if any(name in known for known in values.values())],
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
         attrs={
             "title": title,
@@ -158,21 +159,16 @@ def _labels(searches: Sequence[Search], told: str) -> list[str]:
     return [told] if told else labels
 
 
-def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
-    """Return the variables as functions of a search; some only if at least one search knows them."""
-    values: dict[str, Callable[[Search], Any]] = {
-        "latency": attrgetter("latency"),
-        "run_status": lambda search: RunStatus.FAILED if math.isnan(search.latency) else RunStatus.COMPLETE,
-        "search_latency": attrgetter("latency"),
-    }
-    if any(search.winner for search in searches):
-        values["winner"] = attrgetter("winner")
-    if any(math.isnan(search.latency) for search in searches):
-        values["failure"] = lambda search: "no candidate could be timed" * math.isnan(search.latency)
-    if any(search.trials for search in searches):
-        values["trial_latency"] = lambda search: [seconds for _, seconds in search.trials]
-        values["trial_status"] = lambda search: [status for status, _ in search.trials]
-    return values
+def _values(search: Search) -> dict[str, Any]:
+    """Return the variables that a search knows."""
+    latency, is_failed = search.latency, math.isnan(search.latency)
+    values: dict[str, Any] = {"winner": search.winner} if search.winner else {}
+    if is_failed:
+        values["failure"] = "no candidate could be timed"
+    if search.trials:
+        values["trial_status"], values["trial_latency"] = zip(*search.trials, strict=True)
+    status = RunStatus.FAILED if is_failed else RunStatus.COMPLETE
+    return {"latency": latency, "run_status": status, "search_latency": latency, **values}
 
 
 def _notes(dataset: xr.Dataset, seed_unit: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -154,22 +153,20 @@ def _calibrate(
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
         boosts=boosts,
-        simulated=tuple(itertools.starmap(_simulated_shape, zip(none, shares, strict=True))),
+        simulated=tuple(
+            Simulated(
+                shape=row.shape,
+                n_baseline=row.baseline.n,
+                n_candidate=row.candidate.n,
+                coverage=coverage,
+                false_alarm=false_alarm,
+                equivalent=equivalent,
+                power=tuple(power),
+            )
+            for row, (coverage, false_alarm, equivalent, *power) in zip(none, shares, strict=True)
+        ),
         any_false_alarm=false_alarms / replications,
         error=math.sqrt(0.05 * 0.95 / replications),
-    )
-
-
-def _simulated_shape(row: Comparison, shares: Sequence[float]) -> Simulated:
-    coverage, false_alarm, equivalent, *power = shares
-    return Simulated(
-        shape=row.shape,
-        n_baseline=row.baseline.n,
-        n_candidate=row.candidate.n,
-        coverage=coverage,
-        false_alarm=false_alarm,
-        equivalent=equivalent,
-        power=tuple(power),
     )
 
 
