@@ -40,11 +40,7 @@ def datasets() -> None:
 @click.command(
     params=[
         click.Argument(
-            ["datasets"],
-            nargs=-1,
-            required=True,
-            metavar="DATASET DATASET...",
-            shell_complete=dataset_names,
+            ["datasets"], nargs=-1, required=True, metavar="DATASET DATASET...", shell_complete=dataset_names
         ),
         *output_options(),
     ],

@@ -141,9 +141,7 @@ choice_options = together(
         f"{ALLOWED_BEST_OF}.",
     ),
     click.option(
-        "--method",
-        type=Registered(method_names),
-        help=f"How intervals are computed. {_default_methods()}",
+        "--method", type=Registered(method_names), help=f"How intervals are computed. {_default_methods()}"
     ),
     click.option(
         "--correction",

@@ -30,14 +30,7 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.timings.repeats import MACHINE, SETTING
-from abtune.ingest.units import (
-    PER_SECOND,
-    RATES,
-    UNITS,
-    about_work,
-    read_heading,
-    unit_named,
-)
+from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named
 from abtune.text import listed, shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.

@@ -244,10 +244,7 @@ def _texts(column: Column | Drawn, console: Console, *, width: int | None = None
         heading = axis_text(column.scale, width)
         return _Texts(heading=heading, cells=cells, kind="drawing", gives_way=column.gives_way)
     cells = tuple(
-        Text(
-            shown(cell.text, console) + mark(cell.notes, ascii_only=ascii_only),
-            STYLES.get(cell.tone, ""),
-        )
+        Text(shown(cell.text, console) + mark(cell.notes, ascii_only=ascii_only), STYLES.get(cell.tone, ""))
         for cell in column.cells
     )
     heading = shown(column.heading, console)
