@@ -30,6 +30,57 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
 
+
+class Inputs(Enum):
+    """How an importer's sources are given on the command line."""
+
+    TABLES = "FILE"  # files that tell everything
+    RUNS = "--run"  # --run NAME=PATH or --pattern: a source cannot tell its configuration
+    FILES = "FILES"  # files, --run or --pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option that one importer has beside the common ones; its value is a text."""
+
+    name: str  # without the dashes, such as ``unit``
+    help: str  # one sentence
+    choices: tuple[str, ...] = ()  # the only values; empty if any text will do
+    metavar: str = "TEXT"  # what stands for the value in the help, where there are no choices
+    default: str = ""  # the value if the option is not given
+    repeated: bool = False  # whether the option may be given several times; the values are joined by commas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A dataset, and what there is to say about how it was read."""
+
+    dataset: xr.Dataset  # valid by the schema
+    notes: tuple[str, ...]  # what counts as a seed, what was assumed and what was left out; one line each
+
+
+Values: TypeAlias = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importer:
+    """How results of one kind become a dataset."""
+
+    name: str  # the name of the subcommand, such as ``logs``
+    kind: str  # what it reads, with an article: ``a tuning log``
+    summary: str  # the help; its first line stands in the list of subcommands
+    # takes a path and the beginning of its text, empty for a folder; returns whether it surely reads that
+    recognises: Callable[[Path, str], bool]
+    # takes the sources and the values of the options by name; returns what was imported. It raises an
+    # AbtuneError with one line that names the file
+    read: Callable[[Sequence[Source], Values], Imported]
+    inputs: Inputs = Inputs.FILES  # how its sources are given
+    like: str = ""  # the importer that recognises its files, too, if content alone does not tell them apart
+    run_is: str = "A file"  # what the PATH of ``--run NAME=PATH`` is
+    options: tuple[Option, ...] = ()  # those that it has beside the common ones
+    examples: str = ""  # command lines, one per line
+
+
 # Other packages add importers as entry points of this group.
 _GROUP = "abtune.importers"
 # One line each, in the order of the help: the name of the subcommand, and where its importer is.
@@ -50,16 +101,6 @@ IMPORTERS: Mapping[str, str] = {
     "trials": "abtune.ingest.searches.trial_records:TRIALS",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
-# Times of one kernel do not differ as much as milliseconds and microseconds do.
-_SCALES = 300
-# Of so many timings one may differ more: an interrupted one.
-_FEW = 200
-# What numbers runs of one configuration.
-_RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
-# A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
-_NUMBERED_RUN = re.compile(rf"(.*\w)[\W_]+(?:{_RUN})[\W_]*\d+\W*", re.IGNORECASE)
-# A name that ends in a number: old_0, new.1, run3.
-_NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
 
 
 def importer_names() -> tuple[str, ...]:
@@ -132,6 +173,32 @@ def _listed(importers: Sequence[Importer]) -> str:
     return listed(f"{importer.name} ({importer.kind})" for importer in importers)
 
 
+def _readers(path: Path) -> list[Importer]:
+    """Return the importers that read a file or folder for certain."""
+    text = read_beginning(path)
+    try:
+        return [importer for importer in all_importers() if importer.recognises(path, text)]
+    except OSError:  # no permission to look
+        return []
+
+
+def _check_readable(path: Path) -> None:
+    """Refuse what is not there, and pipes: nothing can be read of them twice."""
+    with reading(path):
+        known, exists = path.is_file() or path.is_dir(), path.exists()
+    if not exists:
+        remedy = "there is no such file, and no importer of that name; abtune import --help lists them"
+        if str(path) == "-":
+            remedy = "for the standard input, name its importer: abtune import timings /dev/stdin"
+        if "=" in path.name:
+            remedy = f"for a file of a configuration, write --run {shell_path(path)}"
+        raise DatasetError(f"cannot read {path}: {remedy}")
+    if not os.access(path, os.R_OK):
+        raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
+    if not known:
+        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")
+
+
 def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
     """Return what an importer makes of the sources."""
     for source in sources:
@@ -149,6 +216,18 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     spellings = _about_spellings(labels_of(dataset, "shape"), "shapes")
     notes = (*imported.notes, *_about_lacking(dataset), *spellings, *_about_scales(dataset))
     return Imported(dataset=dataset, notes=(*notes, *about_names(order)))
+
+
+# Times of one kernel do not differ as much as milliseconds and microseconds do.
+_SCALES = 300
+# Of so many timings one may differ more: an interrupted one.
+_FEW = 200
+# What numbers runs of one configuration.
+_RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
+# A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
+_NUMBERED_RUN = re.compile(rf"(.*\w)[\W_]+(?:{_RUN})[\W_]*\d+\W*", re.IGNORECASE)
+# A name that ends in a number: old_0, new.1, run3.
+_NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
 
 
 def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
@@ -240,79 +319,3 @@ def _numbered_alike(configs: Sequence[str]) -> dict[str, str]:
     groups = [frozenset(map(numbers.__getitem__, names)) for names in _grouped(stems).values()]
     alike = len(matches) == len(configs) and len(set(groups)) == 1
     return stems if alike and (len(groups) > 1 or "" in stems.values()) else {}
-
-
-def _readers(path: Path) -> list[Importer]:
-    """Return the importers that read a file or folder for certain."""
-    text = read_beginning(path)
-    try:
-        return [importer for importer in all_importers() if importer.recognises(path, text)]
-    except OSError:  # no permission to look
-        return []
-
-
-def _check_readable(path: Path) -> None:
-    """Refuse what is not there, and pipes: nothing can be read of them twice."""
-    with reading(path):
-        known, exists = path.is_file() or path.is_dir(), path.exists()
-    if not exists:
-        remedy = "there is no such file, and no importer of that name; abtune import --help lists them"
-        if str(path) == "-":
-            remedy = "for the standard input, name its importer: abtune import timings /dev/stdin"
-        if "=" in path.name:
-            remedy = f"for a file of a configuration, write --run {shell_path(path)}"
-        raise DatasetError(f"cannot read {path}: {remedy}")
-    if not os.access(path, os.R_OK):
-        raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
-    if not known:
-        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")
-
-
-class Inputs(Enum):
-    """How an importer's sources are given on the command line."""
-
-    TABLES = "FILE"  # files that tell everything
-    RUNS = "--run"  # --run NAME=PATH or --pattern: a source cannot tell its configuration
-    FILES = "FILES"  # files, --run or --pattern
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """An option that one importer has beside the common ones; its value is a text."""
-
-    name: str  # without the dashes, such as ``unit``
-    help: str  # one sentence
-    choices: tuple[str, ...] = ()  # the only values; empty if any text will do
-    metavar: str = "TEXT"  # what stands for the value in the help, where there are no choices
-    default: str = ""  # the value if the option is not given
-    repeated: bool = False  # whether the option may be given several times; the values are joined by commas
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """A dataset, and what there is to say about how it was read."""
-
-    dataset: xr.Dataset  # valid by the schema
-    notes: tuple[str, ...]  # what counts as a seed, what was assumed and what was left out; one line each
-
-
-Values: TypeAlias = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Importer:
-    """How results of one kind become a dataset."""
-
-    name: str  # the name of the subcommand, such as ``logs``
-    kind: str  # what it reads, with an article: ``a tuning log``
-    summary: str  # the help; its first line stands in the list of subcommands
-    # takes a path and the beginning of its text, empty for a folder; returns whether it surely reads that
-    recognises: Callable[[Path, str], bool]
-    # takes the sources and the values of the options by name; returns what was imported. It raises an
-    # AbtuneError with one line that names the file
-    read: Callable[[Sequence[Source], Values], Imported]
-    inputs: Inputs = Inputs.FILES  # how its sources are given
-    like: str = ""  # the importer that recognises its files, too, if content alone does not tell them apart
-    run_is: str = "A file"  # what the PATH of ``--run NAME=PATH`` is
-    options: tuple[Option, ...] = ()  # those that it has beside the common ones
-    examples: str = ""  # command lines, one per line
