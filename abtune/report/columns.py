@@ -118,7 +118,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
     ]
     noise = ["/".join(spread_percent(side.noise) for side in row.sides) for row in rows]
     paired = analysis.settings.paired
-    seeds = ["+".join(map(str, row.n[:1] if paired else row.n)) for row in rows]
+    seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
     drawn, decimals = shape_intervals(analysis), report_decimals(analysis)
     columns = (
         column("verdict", verdicts, kind="word"),  # the answer; a phone shows no more than the first columns
