@@ -82,7 +82,7 @@ def import_readings(
         *in_a_row,
         *works,
     )
-    attrs = {"latency_source": "throughput" if works else "timings"}
+    attrs = {"latency_source": "throughput"} if works else {}
     if conditions.machine:
         attrs["device"] = conditions.machine
     if caveats := [*conditions.caveats, *in_a_row]:
@@ -290,6 +290,7 @@ def _assemble(
         shape_values=shape_values(list(map(shape_named, axes["shape"]))),
         attrs={
             "title": "imported timings",
+            "latency_source": "timings",
             "comment": "each file is a seed unless a column says otherwise; timings within a process are "
             "repeats",
             "sources": json.dumps(recorded),
