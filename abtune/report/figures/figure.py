@@ -27,8 +27,7 @@ GREY = "#808080"
 # Okabe and Ito's blue and vermilion: baseline, candidate. They differ in lightness too.
 SIDE_COLOURS = ("#0072b2", "#d55e00")
 LETTERS, SIZE = 8.0, 7.5  # points of letters, and of small ones
-# How words look that stand in place of data.
-# On white, as a line may cross it.
+# How words look that stand in place of data: on white, as a line may cross it.
 _WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 1}
 NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE, "bbox": _WHITE}
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}

@@ -17,7 +17,7 @@ from abtune.compare.overall import half_over_seeds
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import trials_made
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.errors import InputError
 from abtune.report.columns import decimals_of, drawn_boosts
 from abtune.report.page import (
@@ -88,10 +88,8 @@ def boost_curve(analysis: Analysis) -> Curve:
     # The curve is of the typical search, whatever the report compares.
     method, *_ = methods_for(Estimand.GEOMETRIC_MEAN, paired=settings.paired).values()
     searches = analysis.dataset.sel(config=[analysis.baseline, analysis.candidate])
-    both = [
-        trials_made(searches, config).max(initial=0) for config in (analysis.baseline, analysis.candidate)
-    ]
-    best = np.log(best_so_far(searches))[..., : min(both) or None]
+    most = [trials_made(searches, config).max(initial=0) for config in labels_of(searches, "config")]
+    best = np.log(best_so_far(searches))[..., : min(most) or None]
     sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count
         # A NaN on either side reaches both, at each number of trials by itself.
