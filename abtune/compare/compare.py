@@ -312,10 +312,5 @@ def _number(values: Floats | None, index: int) -> float | None:
 
 
 def _side(samples: Samples, index: int) -> Side:
-    counts = {name: int(getattr(samples, name)[index]) for name in ("n", "failed", "failed_pairs", "untimed")}
-    return Side(
-        config=samples.config,
-        **counts,
-        latency=float(samples.latency[index]),
-        noise=float(samples.noise[index]),
-    )
+    names = (field.name for field in fields(Side) if field.name != "config")
+    return Side(config=samples.config, **{name: getattr(samples, name)[index].item() for name in names})
