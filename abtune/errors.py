@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _MOST_LISTED = 10  # names of one kind: all sections and datasets, not all shapes
 
@@ -26,6 +27,15 @@ class TargetError(AbtuneError):
 
 class StoreError(AbtuneError):
     """An output that cannot be written, or that belongs to another sweep."""
+
+
+@contextlib.contextmanager
+def naming(where: object) -> Iterator[None]:
+    """Put a place, such as a path or a line, before what is said to be wrong there."""
+    try:
+        yield
+    except (DatasetError, InputError) as error:
+        raise type(error)(f"{where}: {error}") from None
 
 
 # Packages that only an extra installs, by the names under which they are imported.

@@ -23,7 +23,7 @@ from abtune.dataset.schema import (
     design_of,
     is_paired,
 )
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.text import count
 
 _MORE = ("round", "repeat", "trial")
@@ -52,10 +52,8 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():
-        try:
+        with naming(name):
             validate(dataset)
-        except DatasetError as error:
-            raise DatasetError(f"{name}: {error}") from None
     seeds = new_seeds(named)
     named = {
         name: dataset.assign_coords(seed=list(seeds[name].values())) if name in seeds else dataset

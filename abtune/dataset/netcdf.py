@@ -16,7 +16,7 @@ import xarray as xr
 
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
-from abtune.errors import DatasetError, InputError, StoreError, unknown_name
+from abtune.errors import DatasetError, InputError, StoreError, naming, unknown_name
 from abtune.files import (
     LIMIT_VARIABLE,
     followed,
@@ -103,10 +103,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     for variable in dataset.variables.values():
         variable.encoding.pop("char_dim_name", None)  # else xarray warns when it writes some of the labels
         variable.encoding.pop("contiguous", None)  # which is refused where none of the trials are selected
-    try:
+    with naming(path):
         validate(dataset)
-    except DatasetError as error:
-        raise DatasetError(f"{path}: {error}") from None
     return dataset
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.errors import AbtuneError, DatasetError, naming
 from abtune.files import LIMIT_VARIABLE, most_gib
 from abtune.text import shortened
 
@@ -90,15 +90,6 @@ def reading(path: Path) -> Iterator[None]:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-@contextlib.contextmanager
-def naming(where: object) -> Iterator[None]:
-    """Put a place, such as a path or a line, before what is said to be wrong there."""
-    try:
-        yield
-    except (DatasetError, InputError) as error:
-        raise type(error)(f"{where}: {error}") from None
-
-
 def is_json_of(text: str, names: Sequence[str]) -> bool:
     """Return whether the beginning of a text is JSON that has values of all these names."""
     return text.lstrip().startswith(("{", "[")) and all(re.search(rf'"{name}"\s*:', text) for name in names)
@@ -142,10 +133,8 @@ def json_documents(text: str) -> Iterator[tuple[int, Any]]:
                     raise DatasetError(f"line {line}: {_SEVERAL}")
                 return
             line, before = line + text.count("\n", before, position), position
-            try:
+            with naming(f"line {line}"):
                 document, position = decoder.raw_decode(text, position)
-            except DatasetError as error:  # one key twice
-                raise DatasetError(f"line {line}: {error}") from None
             yield line, document
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.tables import csv_rows
-from abtune.ingest.texts import naming, parse_json, read_text
+from abtune.ingest.texts import parse_json, read_text
 from abtune.ingest.units import read_number
 from abtune.text import shortened
 

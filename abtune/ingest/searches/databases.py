@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Importer, Inputs
 from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, search_reader
-from abtune.ingest.texts import json_documents, naming, reading, well_formed
+from abtune.ingest.texts import json_documents, reading, well_formed
 from abtune.ingest.units import MARKS_FAILURE, all_seconds
 from abtune.shapes import Conv2d, Gemm, Shape
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, naming
 from abtune.ingest.importers import Importer, Inputs, Option
 from abtune.ingest.searches.searches import Search, Trial, fastest, search_reader
-from abtune.ingest.texts import naming, reading
+from abtune.ingest.texts import reading
 from abtune.ingest.units import read_number
 from abtune.text import shortened
 

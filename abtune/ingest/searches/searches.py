@@ -14,10 +14,10 @@ import xarray as xr
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
 from abtune.dataset.provenance import CAVEATS, all_trials_made
 from abtune.dataset.schema import RunStatus, TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Values
 from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
-from abtune.ingest.texts import naming, read_text
+from abtune.ingest.texts import read_text
 from abtune.shapes import shape_named, shape_values
 from abtune.text import listed
 

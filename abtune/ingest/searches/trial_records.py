@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.sources import Source
-from abtune.ingest.texts import is_json_of, json_documents, naming, parse_json, well_formed
+from abtune.ingest.texts import is_json_of, json_documents, parse_json, well_formed
 from abtune.ingest.timings.file_cells import FileCell
 from abtune.ingest.timings.timing_table import read_table
 from abtune.ingest.timings.timings import OPTIONS, read_columns

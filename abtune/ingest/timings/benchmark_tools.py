@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import is_json_of, load_bytes, naming, parse_json, read_text, well_formed
+from abtune.ingest.texts import is_json_of, load_bytes, parse_json, read_text, well_formed
 from abtune.ingest.timings.conditions import said_in
 from abtune.ingest.timings.file_cells import (
     CONFIGS,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, naming
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.joined_columns import compared_rows, printed_rows, titles_of, with_labels
 from abtune.ingest.sources import Source, read_once
@@ -26,7 +26,6 @@ from abtune.ingest.table_columns import (
     measured,
 )
 from abtune.ingest.tables import CUT
-from abtune.ingest.texts import naming
 from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_heading import Table, read_wide_columns

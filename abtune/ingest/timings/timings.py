@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.errors import DatasetError, InputError, naming, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.table_columns import FIELDS
-from abtune.ingest.texts import naming, parse_json, well_formed
+from abtune.ingest.texts import parse_json, well_formed
 from abtune.ingest.timings.conditions import said_in
 from abtune.ingest.timings.file_cells import (
     CONFIGS,

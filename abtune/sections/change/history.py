@@ -23,7 +23,7 @@ from abtune.dataset.build import cells_of
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import measured, summary
 from abtune.dataset.schema import design_of, labels_of
-from abtune.errors import InputError
+from abtune.errors import InputError, naming
 from abtune.lazy import load
 from abtune.report.columns import OVERALL
 from abtune.sections.change.change import compare_datasets
@@ -204,10 +204,8 @@ def _common(series: Mapping[str, xr.Dataset], what: str, least: int) -> list[str
 
 def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]) -> Change:
     first, last = names
-    try:
+    with naming(f"{first} and {last}"):
         return replace(compare_datasets(parts[first], parts[last], **how), datasets=(first, last))
-    except InputError as error:
-        raise InputError(f"{first} and {last}: {error}") from None
 
 
 def _moments(
