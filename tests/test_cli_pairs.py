@@ -67,6 +67,26 @@ def test_the_report_says_equal_knowledge(run: Run) -> None:
     assert "async: 1 run left out, because the other run of the pair has no timing." in text
 
 
+def test_the_noise_in_the_table_is_that_of_the_test(run: Run) -> None:
+    """Each side has a noise of 15 %, their differences one of 7 %; --sort noise sorts by it, too."""
+    report, log = read(run, "analyze", "shared.nc"), log_latency(1, 0.9)
+    expected = {
+        row["shape"]: np.std(log[index, 0, :n] - log[index, 1, :n], ddof=1)
+        for index, row in enumerate(report["comparisons"])
+        for n in [row["n_baseline"]]
+    }
+    for row in report["comparisons"]:
+        assert row["noise_of_pairs"] == pytest.approx(expected[row["shape"]])
+    lines = run("analyze", "shared.nc", "--format", "markdown", "--sort", "noise").out.splitlines()
+    cells = [[cell.strip(" `") for cell in line.split("|")] for line in lines if "|" in line]
+    where = next(row.index("noise %") for row in cells if "noise %" in row)
+    shown = {row[1]: row[where] for row in cells if row[1] in expected and len(row) > where}
+    assert shown == {shape: f"{100 * noise:.1f}" for shape, noise in expected.items()}
+    assert [*shown] == sorted(expected, key=expected.__getitem__, reverse=True)
+    separate = read(run, "analyze", "separate.nc")["comparisons"]
+    assert {row["noise_of_pairs"] for row in separate} == {None}
+
+
 def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
     """The p-values are those of scipy's paired t-test of the whole pairs."""
     report, log = read(run, "analyze", "shared.nc"), log_latency(1, 0.9)

@@ -268,6 +268,7 @@ def evidence_of(
     interval, wide = statistics.interval, statistics.simultaneous
     detectable, fewest_seeds = plan or (np.full(len(labels), np.nan), 0)
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
+    varies, _ = what_varies(*sides)
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: _number(every, index) for name, every in tests.items()}
@@ -288,6 +289,7 @@ def evidence_of(
             **p,
             detectable=float(detectable[index]),
             fewest_seeds=fewest_seeds,
+            noise_of_pairs=float(varies.noise[index]) if varies.paired else math.nan,
         )
 
 

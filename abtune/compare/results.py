@@ -104,6 +104,7 @@ class Evidence:
     p_equivalence_adjusted: float
     detectable: float
     fewest_seeds: int
+    noise_of_pairs: float
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -153,6 +154,9 @@ class Comparison(Evidence):
         max-T and unequal numbers of seeds, the power is larger or smaller.
     fewest_seeds : int
         Seeds per configuration below which no difference can pass the correction by itself.
+    noise_of_pairs : float
+        Standard deviation of the differences of log latency of pairs: the noise that their tests have. NaN
+        for independent seeds, and below two pairs.
     gates : tuple of Gate
         The conditions of the verdicts. They are the verdict: nothing else decides.
     verdict : Verdict

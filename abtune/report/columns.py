@@ -116,8 +116,14 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         NOTHING if math.isnan(row.boost_at_least) else bound_percent(row.boost_at_least).rstrip("%")
         for row in rows
     ]
-    noise = ["/".join(spread_percent(side.noise) for side in row.sides) for row in rows]
     paired = analysis.settings.paired
+    # The noise that the interval and the tests have.
+    noise = [
+        spread_percent(row.noise_of_pairs)
+        if paired
+        else "/".join(spread_percent(side.noise) for side in row.sides)
+        for row in rows
+    ]
     seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
     drawn, decimals = shape_intervals(analysis), report_decimals(analysis)
     columns = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,13 +38,21 @@ from abtune.report.stories import stories
 from abtune.shapes import select_labels
 from abtune.text import NO_BOUND, bound_percent, count, listed, percent, plain_percent
 
+
+def _noise(row: Comparison) -> float:
+    """Return the noise that the table shows: of pairs, else of the noisier side."""
+    if not math.isnan(row.noise_of_pairs):
+        return row.noise_of_pairs
+    # NaN if either side is: max() would depend on their order.
+    return float(np.maximum(row.baseline.noise, row.candidate.noise))
+
+
 # What `--sort` sorts by, NaN last.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
     "boost": lambda row: np.nan_to_num(-row.boost, nan=np.inf),
     "p": lambda row: np.nan_to_num(row.p_adjusted, nan=np.inf),
     "verdict": lambda row: list(Verdict).index(row.verdict),
-    # NaN if either side is: max() would depend on their order.
-    "noise": lambda row: np.nan_to_num(-np.maximum(row.baseline.noise, row.candidate.noise), nan=np.inf),
+    "noise": lambda row: np.nan_to_num(-_noise(row), nan=np.inf),
     "name": lambda row: row.shape,
 }
 
@@ -313,7 +322,7 @@ ANALYSIS = {
 _OF_COMPARISON = """
     shape workload {} n_{} boost boost_low boost_high p p_adjusted verdict reason p_equivalence
     p_equivalence_adjusted p_welch p_welch_adjusted p_resampled p_resampled_adjusted boost_low_simultaneous
-    boost_high_simultaneous boost_at_least latency_{} noise_{} failed_{} caveats
+    boost_high_simultaneous boost_at_least latency_{} noise_{} noise_of_pairs failed_{} caveats
 """
 # By field, the attribute of a comparison: n_baseline is baseline.n.
 COMPARISON = {

@@ -42,6 +42,7 @@ def evidence(**numbers: Any) -> Evidence:
         "p_equivalence_adjusted": 1.0,
         "detectable": 0.04,
         "fewest_seeds": 7,
+        "noise_of_pairs": NAN,
         "boost_at_least": NAN,
     }
     given = {**defaults, **numbers}

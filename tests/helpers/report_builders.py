@@ -75,6 +75,7 @@ def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparis
         "p_equivalence_adjusted": 1.0,
         "detectable": 0.09,
         "fewest_seeds": 7,
+        "noise_of_pairs": NAN,
         "gates": (),
         "verdict": Verdict.IMPROVED,
         "reason": "Adjusted p is at most 0.05 and the interval lies above zero.",
