@@ -307,14 +307,18 @@ def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) ->
         )
 
 
-def of_neighbours(series: Sequence[Floats], rng_seed: int, where: str = "") -> Iterator[str]:
+def of_neighbours(
+    series: Sequence[Floats],
+    rng_seed: int,
+    where: str = "",
+    so: str = "Then intervals may be too narrow, and verdicts too sure.",
+) -> Iterator[str]:
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
     correlation, p = compare_neighbours(np.concatenate(series), np.random.default_rng(rng_seed))
     if p <= _ALIKE:
         yield (
             f"{DEPENDENT}{where} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a "
-            "session, a machine or a batch are not independent. Then intervals may be too narrow, and "
-            "verdicts too sure."
+            f"session, a machine or a batch are not independent. {so}"
         )
 
 

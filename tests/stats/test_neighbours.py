@@ -71,16 +71,22 @@ def test_missing_seeds_may_leave_no_neighbours() -> None:
     assert 0 < compare_neighbours(values, np.random.default_rng(0))[1] <= 1
 
 
-def test_the_report_says_that_seeds_share_batches() -> None:
+def test_reports_and_plans_say_that_seeds_share_batches() -> None:
     """The same numbers in another order of the seeds have no such caveat."""
     rng = np.random.default_rng(3)
     log = 0.1 * batches(rng, series=40, shared=0.6).reshape(20, 2, 10)
     shapes = [f"shape{index}" for index in range(20)]
 
     def caveats(values: np.ndarray) -> list[str]:
-        analysis = abtune.analyze(abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"]))
+        dataset = abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"])
+        analysis = abtune.analyze(dataset)
         notes = [note for note in analysis.caveats if note.startswith(ALIKE)]
         assert analysis.sentence.endswith("are alike, so these intervals may be too narrow.") == bool(notes)
+        plan = abtune.power(dataset, boosts=[0.1], seeds=[10])
+        planned = [note for note in plan.caveats if note.startswith(ALIKE)]
+        assert [note.endswith("Then more seeds are needed than planned.") for note in planned] == [
+            True
+        ] * len(notes)
         return notes
 
     (note,) = caveats(log)

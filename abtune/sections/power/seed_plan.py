@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.caveats import of_outliers
+from abtune.compare.caveats import of_neighbours, of_outliers
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
 from abtune.compare.statistics import shape_agreement
 from abtune.dataset.check import validate
@@ -134,7 +134,9 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
     runs = extract_both(dataset, *configs)
     labels = labels_of(dataset, "shape")
     outliers = itertools.chain.from_iterable(of_outliers(side, labels, "plan") for side in runs)
-    sides, noise, caveats = what_varies(*runs), [], [*outliers, *_about_skew(runs), *_about_failed(runs)]
+    sides, noise = what_varies(*runs), []
+    alike = of_neighbours([side.value for side in sides], 0, so="Then more seeds are needed than planned.")
+    caveats = [*outliers, *_about_skew(runs), *alike, *_about_failed(runs)]
     goal = replace(goal, agreement=shape_agreement(runs))
     if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
