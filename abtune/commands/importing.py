@@ -67,7 +67,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     notes = [*about_new_seeds(named)]
     if names := left_out(named):
         notes.append(f"variables left out: {', '.join(names)}")
-    notes += caveats_of(merged.attrs)
+    notes += dict.fromkeys(caveat.says for caveat in caveats_of(merged.attrs))
     save_new(merged, out, overwrite=overwrite, notes=notes)
 
 

@@ -45,8 +45,8 @@ _MORE_TRIALS = 1.1
 
 def of_fairness(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     """Yield what else differs between the two configurations: files, devices, the trials of a search."""
-    yield from caveats_of(dataset.attrs)
     names = settings.baseline, settings.candidate
+    yield from (caveat.says for caveat in caveats_of(dataset.attrs) if {*caveat.of} <= {*names})
     made = [trials_made(dataset, name) for name in names]
     both = np.all([(one > 0).any(axis=1) for one in made], axis=0)  # shapes may have budgets of their own
     means = (np.mean([row[row > 0].mean() for row in one[both]]) for one in made if both.any())

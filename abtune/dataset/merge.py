@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +12,16 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import CAVEATS, caveats_of, configurations_of, decoded, parsed
+from abtune.dataset.provenance import (
+    CAVEATS,
+    Caveat,
+    between_each_two,
+    caveats_of,
+    configurations_of,
+    decoded,
+    parsed,
+    with_caveats,
+)
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -22,6 +31,7 @@ from abtune.dataset.schema import (
     SeedDesign,
     design_of,
     is_paired,
+    labels_of,
 )
 from abtune.errors import DatasetError, InputError, naming
 from abtune.text import count
@@ -60,8 +70,8 @@ def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False
         for name, dataset in named.items()
     }
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
-    if not timed_again and (unlike := _about_unlike(named)):
-        attrs[CAVEATS] = json.dumps(unlike)
+    if not timed_again:
+        attrs |= with_caveats(_about_unlike(named))
     _check_apart(named, paired=design_of(attrs) != SeedDesign.INDEPENDENT)
     return _union(named, attrs)
 
@@ -138,26 +148,32 @@ def _random_numbers(attrs: _Attrs) -> set[int]:
     return own.union(*(_random_numbers(source) for source in sources if isinstance(source, dict)))
 
 
-def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return the shapes whose configurations come from different datasets."""
+def mixed_shapes(named: Mapping[str, xr.Dataset], of: Collection[str]) -> list[str]:
+    """Return the shapes for which some of these configurations come from different datasets."""
     files: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
         made = dataset["run_status"].values != RunStatus.MISSING
         shapes, configs = dataset["shape"].values.tolist(), dataset["config"].values.tolist()
         for shape, config in np.argwhere(made.any(axis=2)).tolist():
-            files.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)
+            if configs[config] in of:
+                files.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)
     return [shape for shape, origins in files.items() if len(set(map(frozenset, origins.values()))) > 1]
 
 
-def _about_unlike(named: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return what differs between the configurations, as the datasets say, and because they are apart."""
-    told = [text for dataset in named.values() for text in caveats_of(dataset.attrs)]
-    if mixed := mixed_shapes(named):
-        told.append(
-            f"The configurations of {count(len(mixed), 'shape')} come from different files. What changed "
-            "between their measurements counts as their difference."
-        )
-    return list(dict.fromkeys(told))
+def _about_unlike(named: Mapping[str, xr.Dataset]) -> Iterator[Caveat]:
+    """Yield what differs between the configurations, as the datasets say, and because they are apart."""
+    for dataset in named.values():
+        yield from caveats_of(dataset.attrs)
+
+    def differ(configs: Collection[str]) -> Iterator[str]:
+        if mixed := mixed_shapes(named, configs):
+            yield (
+                f"The configurations of {count(len(mixed), 'shape')} come from different files. What changed "
+                "between their measurements counts as their difference."
+            )
+
+    every = dict.fromkeys(name for dataset in named.values() for name in labels_of(dataset, "config"))
+    yield from between_each_two([*every], differ)
 
 
 def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,9 +29,40 @@ def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
     return parsed(dataset.attrs, "settings", dict)
 
 
-def caveats_of(attrs: Mapping[Any, Any]) -> list[str]:
-    """Return what else differs between the configurations, as an import or a merge saw it."""
-    return [text for text in parsed(attrs, CAVEATS, list) if isinstance(text, str)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caveat:
+    """What else differs between configurations, as an import or a merge saw it."""
+
+    says: str
+    of: tuple[str, ...] = ()  # the two configurations; empty for all of the dataset
+
+
+def caveats_of(attrs: Mapping[Any, Any]) -> list[Caveat]:
+    """Return what else differs between the configurations; a text alone is about all of them."""
+    caveats = []
+    for one in parsed(attrs, CAVEATS, list):
+        about = {"says": one, "of": []} if isinstance(one, str) else one if isinstance(one, dict) else {}
+        says, of = about.get("says"), about.get("of")
+        if isinstance(says, str) and isinstance(of, list):
+            caveats.append(Caveat(says=says, of=tuple(map(str, of))))
+    return caveats
+
+
+def between_each_two(
+    configs: Sequence[str], differ: Callable[[Sequence[str]], Iterable[str]]
+) -> Iterator[Caveat]:
+    """Yield what differs between two configurations, and each two of several, because a report is of two."""
+    if len(configs) < 3:
+        yield from (Caveat(says=text) for text in differ(configs))
+        return
+    for pair in combinations(configs, 2):
+        yield from (Caveat(says=text, of=pair) for text in differ(pair))
+
+
+def with_caveats(caveats: Iterable[Caveat]) -> dict[str, str]:
+    """Return the attribute that holds caveats, each once; none without any."""
+    told = [{"says": one.says, "of": one.of} if one.of else one.says for one in dict.fromkeys(caveats)]
+    return {CAVEATS: json.dumps(told)} if told else {}
 
 
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:

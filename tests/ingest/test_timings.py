@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from import_samples import SAMPLES
 
 import abtune
+from abtune.dataset.merge import merge_datasets
 from abtune.dataset.netcdf import bundled_path
 from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError, InputError
@@ -593,6 +594,20 @@ def test_settings_that_differ_are_a_caveat(tmp_path: Path, name: str, old: str, 
     dataset = read_text(tmp_path, two_sides(name, old, new))
     (caveat,) = json.loads(dataset.attrs["caveats"])
     assert f"({name}: {old} in old and {new} in new)" in caveat
+
+
+def test_a_caveat_is_about_the_two_configurations_that_differ(tmp_path: Path) -> None:
+    """Of three configurations one has another driver; the report of the other two does not speak of it."""
+    text = two_sides("driver", "535.1", "550.2")
+    third = two_sides("driver", "535.1", "535.1").replace(",new,", ",next,").splitlines(keepends=True)
+    dataset = read_text(tmp_path, text + "".join(line for line in third if ",next," in line))
+    analyses = {one.candidate: one for one in abtune.analyze_all(dataset)}
+    differ = "More differs than the configuration (driver: 535.1 in old and 550.2 in new). Run both alike."
+    assert differ in analyses["new"].caveats
+    assert not [note for note in analyses["next"].caveats if "driver" in note]
+    assert "driver" not in analyses["next"].sentence
+    merged = merge_datasets({"a": dataset, "b": dataset.assign_coords(seed=dataset["seed"] + 100)})
+    assert merged.attrs["caveats"] == dataset.attrs["caveats"]
 
 
 def test_settings_that_one_run_has_otherwise_are_a_caveat(tmp_path: Path) -> None:

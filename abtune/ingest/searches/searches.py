@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.provenance import CAVEATS, all_trials_made
+from abtune.dataset.provenance import all_trials_made, between_each_two, with_caveats
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Values
@@ -136,9 +136,13 @@ def _about_targets(cells: Mapping[Cell, Search]) -> dict[str, Any]:
             of_configs.setdefault(config, set()).update(search.targets)
     targets = set().union(*of_configs.values())
     attrs: dict[str, Any] = {"targets": len(targets)} if targets else {}
-    if len(set(map(frozenset, of_configs.values()))) > 1:
-        differ = f"The targets of {listed(of_configs)} differ, as their files say."
-        attrs[CAVEATS] = json.dumps([f"{differ} Differences may come from that."])
+
+    def differ(configs: Sequence[str]) -> Iterator[str]:
+        if len({frozenset(of_configs[config]) for config in configs}) > 1:
+            names = listed(configs)
+            yield f"The targets of {names} differ, as their files say. Differences may come from that."
+
+    attrs |= with_caveats(between_each_two([*of_configs], differ))
     if len(targets) == 1:
         attrs["target"] = targets.pop()
     return attrs

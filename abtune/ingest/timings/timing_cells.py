@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import Cell, axes_of, dataset_from_cells
-from abtune.dataset.provenance import CAVEATS
+from abtune.dataset.provenance import Caveat, between_each_two, with_caveats
 from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
@@ -85,11 +85,22 @@ def import_readings(
     attrs = {"latency_source": "throughput"} if works else {}
     if conditions.machine:
         attrs["device"] = conditions.machine
-    if caveats := [*conditions.caveats, *in_a_row]:
-        attrs[CAVEATS] = json.dumps(caveats)
+    attrs |= with_caveats([*_unlike(named), *(Caveat(says=one) for one in in_a_row)])
     if seed_is == PAIR:
         attrs[DESIGN] = SeedDesign.PAIRED.value
     return Imported(dataset=_assemble(rounds, list(readings), configs, attrs), notes=notes)
+
+
+def _unlike(named: Sequence[tuple[FileCell, str, str]]) -> Iterator[Caveat]:
+    """Yield which settings differ between each two configurations; a cell has its shape and configuration."""
+    by_config: dict[str, list[tuple[str, str, Mapping[str, object]]]] = {}
+    for cell, label, config in named:
+        by_config.setdefault(config, []).append((label, config, cell.settings))
+
+    def differ(configs: Sequence[str]) -> list[str]:
+        return conditions_of(cell for config in configs for cell in by_config[config]).caveats
+
+    yield from between_each_two([*by_config], differ)
 
 
 def _check_alike(readings: Collection[Reading]) -> None:
