@@ -252,3 +252,13 @@ def test_html_without_a_place_is_one_line(run: Run) -> None:
     """A file that cannot be written is refused in one line."""
     said = refused(run("analyze", PILOT, "--output", "absent/report.html"))
     assert "cannot write absent/report.html: there is no folder absent" in said
+
+
+def test_a_home_without_room_for_a_cache_is_no_matter(empty_folder: Path) -> None:
+    """Matplotlib warns in two lines where it cannot keep a cache, as in a container."""
+    pytest.importorskip("matplotlib")
+    told = {name: value for name, value in os.environ.items() if not name.startswith(("XDG", "MPL"))}
+    told |= {"HOME": "/dev/null", "TMPDIR": str(empty_folder)}
+    command = [sys.executable, "-m", "abtune", "plot", PILOT, "--out", "f.svg"]
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "f.svg: 3 shapes\n", "")

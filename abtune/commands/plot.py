@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def plot(
     from abtune.text import count
 
     _refuse_unused(kind)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns where it cannot keep a cache
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))

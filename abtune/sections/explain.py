@@ -226,7 +226,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     row, tests = story.comparison, story.tests
     kind = f" ({row.workload})" if row.workload else ""
     over = f", corrected over {story.tested:,} shapes" if story.tested > 1 else ""
-    changes = (*_what_would_change(story), *row.caveats)
+    changes = (*_what_would_change(story), *(note for note in row.caveats if note not in row.reason))
     return (
         Heading(f"{row.shape}{kind}: {row.verdict.words}"),
         Prose(row.reason),

@@ -326,6 +326,15 @@ def test_wide_intervals_leave_no_line_too_long(width: int) -> None:
     assert all(f"{100 * method.boost_high:+.1f}" in text for method in told.intervals)
 
 
+def test_what_is_the_reason_is_not_said_again() -> None:
+    """A test that alone is missing is a caveat of the table, and the reason of the story."""
+    text = " ".join(
+        printed(explain_page(story(abtune.open_dataset("h200-pilot"), shape="N=1*")), 100).split()
+    )
+    assert text.count("the Welch t-test does not (adjusted p 0.056)") == 1
+    assert "what would change it" in text
+
+
 def test_nothing_that_would_change_a_verdict_has_no_heading() -> None:
     """Of the best of two, ten seeds are the fewest, so none is left out, and no plan covers it."""
     page = explain_page(story(make_sweep([0.0] * 3), estimand="best-of:2"))

@@ -141,7 +141,10 @@ def test_mixed_or_foreign_datasets_are_refused() -> None:
         "two datasets or more": [first],
         "no shape in common": [first, other],
         "1 is independent and 2 is shared": [first, shared],
-        "only mainline in common": [first, second.sel(config=["mainline"])],
+        "only mainline in common; .*; for latencies of one: abtune compare A B --config NAME": [
+            first,
+            second.sel(config=["mainline"]),
+        ],
         "no config in common": [first, second.assign_coords(config=["x", "y"])],
         "1 and 2: no common shape has two seeds": [first, single],
         "1 and 2: both datasets have the same timings": [first, first.copy()],

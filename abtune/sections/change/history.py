@@ -198,7 +198,10 @@ def _common(series: Mapping[str, xr.Dataset], what: str, least: int) -> list[str
     common = [name for name in first if all(name in other for other in others)]
     if len(common) < least:
         has = f"only {common[0]}" if common else f"no {what}"
-        raise InputError(f"the datasets have {has} in common; a history takes at least {count(least, what)}")
+        latency = "; for latencies of one: abtune compare A B --config NAME" if common else ""
+        raise InputError(
+            f"the datasets have {has} in common; a history takes at least {count(least, what)}{latency}"
+        )
     return common
 
 
