@@ -9,6 +9,7 @@ import functools
 import gzip
 import json
 import math
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from dataclasses import MISSING, fields
 from enum import EnumType
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import IO, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -41,6 +42,9 @@ _UNREADABLE = (
 _STORED_AS: Mapping[Any, Any] = {float: (int, float), int: int, bool: bool, str: str, bytes: str}
 # The values that are seconds of a call: positive, or NaN where nothing was timed.
 _TIMES = {"search_latency", "trial_latency", "latency"}
+
+# The file that a sweep holds locked in its folder.
+_LOCK = "lock"
 
 T = TypeVar("T")
 
@@ -116,11 +120,11 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, dataset: Path) -> Iterator[None]:
+def locked(folder: Path, dataset: Path) -> Iterator[IO[bytes]]:
     """Hold the lock of a folder; the system frees it when this process ends, even if it is killed."""
     import fcntl  # sweeps run on Linux; everything else imports without it
 
-    with writing(path := folder / "lock"):
+    with writing(path := folder / _LOCK):
         file = path.open("a+b", buffering=0)  # to read, too: a pipe would wait for a reader
     with file:
         try:
@@ -131,7 +135,20 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
             raise StoreError(
                 f"cannot lock {folder}: {error.strerror}; give an --out on another file system"
             ) from None
-        yield
+        yield file
+
+
+def require_lock(lock: IO[bytes], folder: Path) -> None:
+    """Refuse to write where a folder was removed or replaced since it was locked, as by another sweep."""
+    try:
+        same = os.path.samestat(os.fstat(lock.fileno()), (folder / _LOCK).stat())
+    except OSError:
+        same = False
+    if not same:
+        raise StoreError(
+            f"{folder} was removed or replaced while this sweep was writing it; look for another sweep, and "
+            "give the same command again"
+        )
 
 
 def from_json(kind: Any, content: Any, name: str = "") -> Any:

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import xarray as xr
 
@@ -38,6 +38,7 @@ from abtune.measure.store.disk import (
     read_json,
     read_whole,
     record_from_json,
+    require_lock,
     rounds_from_json,
     write_json,
     writing,
@@ -58,6 +59,7 @@ class Store:
         self._place = Path(os.path.realpath(dataset)) if os.path.islink(dataset) else dataset  # noqa: PTH114
         self.folder = self._place.parent / f"{self._place.name}.runs"
         self.description = self.folder / "sweep.json"  # identity of the sweep, and the facts about it
+        self._lock: IO[bytes] | None = None  # while a sweep writes
 
     @property
     def _is_dataset_alone(self) -> bool:
@@ -128,13 +130,23 @@ class Store:
         for folder in (self.folder, *(self.folder / name for name in ("runs", "searches", "rounds"))):
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder, self.dataset):
+        with locked(self.folder, self.dataset) as lock:
             of_dataset = self._place.parent.glob(f".{glob.escape(self._place.name)}.*.tmp")
             for fragment in (*of_dataset, *self.folder.rglob(".*.tmp")):
                 fragment.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
             self.check(plan)  # again, now that no other sweep writes
-            self._claim(plan, about)
-            yield
+            self._lock = lock
+            try:
+                self._claim(plan, about)
+                yield
+            finally:
+                self._lock = None
+
+    def _write(self, path: Path, content: Any, *, compress: bool = False) -> None:
+        """Write a file of the sweep, unless its folder belongs to another sweep by now."""
+        if self._lock is not None:
+            require_lock(self._lock, self.folder)
+        write_json(path, content, compress=compress)
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         recorded = self.recorded()
@@ -142,7 +154,7 @@ class Store:
             # A kill from here on leaves the dataset as the source, until the description is there again.
             self.description.unlink(missing_ok=True)
             for record in self.records():
-                write_json(self._path("runs", record.key), record)
+                self._write(self._path("runs", record.key), record)
             for rounds in self.rounds().values():
                 self.save_rounds(rounds)
         else:
@@ -154,7 +166,7 @@ class Store:
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
         facts = {**origin, **about, **kept}
-        write_json(self.description, {"identity": plan.identity(), "about": facts})
+        self._write(self.description, {"identity": plan.identity(), "about": facts})
 
     # Facts about the sweep
 
@@ -182,7 +194,7 @@ class Store:
     def note_looks(self, looks: str) -> None:
         """Note the looks that were made."""
         content = self.about()
-        write_json(self.description, {**content, "about": {**content["about"], LOOKS: looks}})
+        self._write(self.description, {**content, "about": {**content["about"], LOOKS: looks}})
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, including those that the present plan does not contain."""
@@ -214,7 +226,7 @@ class Store:
             # The file may have had a later run, whose winner was timed after the dataset was written.
             if _latencies(known, record) != _latencies(timed, record):
                 self._forget_times(record)
-            write_json(path, record)
+            self._write(path, record)
 
     def _damage(self) -> DamagedError:
         """Return an error that names all damaged files, so that they can be removed at once."""
@@ -236,6 +248,8 @@ class Store:
 
     def save_dataset(self, dataset: xr.Dataset) -> None:
         """Write the dataset that was built from the files."""
+        if self._lock is not None:
+            require_lock(self._lock, self.folder)
         remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
         write_dataset(dataset, self.dataset, remedy=remedy)
 
@@ -259,14 +273,14 @@ class Store:
         # In this order: after a kill in between, the run is done again. The other order would leave a new
         # winner with the timings of the old one.
         self._forget_times(record)
-        write_json(self._path("runs", record.key), record)
+        self._write(self._path("runs", record.key), record)
 
     # Searches in progress
 
     def save_history(self, run: Run, history: History, started: str) -> None:
         """Write a search between two of its steps."""
         content = {**plain(history), "started": started}
-        write_json(self._path("searches", run.key), content, compress=True)
+        self._write(self._path("searches", run.key), content, compress=True)
 
     def history(self, run: Run) -> tuple[History, str]:
         """Return a search in progress and when it started; both are empty before the first step."""
@@ -284,7 +298,7 @@ class Store:
 
     def save_rounds(self, rounds: Rounds) -> None:
         """Write the re-measurement of one shape in place of an earlier one."""
-        write_json(self._path("rounds", rounds.shape), rounds)
+        self._write(self._path("rounds", rounds.shape), rounds)
 
     def rounds(self) -> dict[str, Rounds]:
         """Return all re-measurements by the label of their shape."""

@@ -11,6 +11,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 from measure_builders import NEW, OTHER, PLAIN, SMALL, make_record, small_plan
@@ -141,6 +142,25 @@ def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
     assert second() == "opened\n"
 
 
+def test_a_sweep_does_not_write_into_the_files_of_another(store: Store, plan: Plan) -> None:
+    """Its folder is removed while it runs, and a sweep with other settings begins in its place."""
+    other, later = small_plan(trials=5), Store(store.dataset)
+    said = "was removed or replaced while this sweep was writing it"
+    with store.opened(plan, ABOUT):
+        store.save_record(make_record(plan.runs[0]))
+        dataset = store.to_dataset(plan)
+        shutil.rmtree(store.folder)
+        with later.opened(other, ABOUT):
+            for run in plan.runs[:2]:
+                with pytest.raises(StoreError, match=said):
+                    store.save_record(make_record(run))
+            with pytest.raises(StoreError, match=said):
+                store.save_dataset(dataset)
+            assert later.records() == []
+            later.save_record(make_record(other.runs[0]))
+    assert not store.dataset.exists()
+
+
 def test_a_link_and_its_file_have_one_lock(store: Store, plan: Plan) -> None:
     """A dataset that is opened by two names is written by one sweep at a time."""
     link = store.dataset.with_name("link.nc")
@@ -164,7 +184,7 @@ def test_settings_written_while_the_lock_was_awaited_are_kept(
     """A sweep is refused if another one starts between its check and its lock."""
     other = small_plan(trials=5)
 
-    def be_overtaken(*late: Path) -> AbstractContextManager[None]:
+    def be_overtaken(*late: Path) -> AbstractContextManager[IO[bytes]]:
         monkeypatch.undo()
         with (first := Store(store.dataset)).opened(other, ABOUT):
             first.save_record(make_record(other.runs[0]))
