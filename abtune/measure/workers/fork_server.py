@@ -85,6 +85,7 @@ _REMEDIES = {
     os.strerror(errno.EFBIG): "raise ulimit -f",
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
     "temporary directory": "make room there, or set TMPDIR",
+    "kernel.so'": "the C compiler wrote no file: check gcc or clang",
     **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
 }
 

@@ -40,6 +40,10 @@ LONG = 60.0
             "; make room for temporary files, or set TMPDIR",
         ),
         ("process killed by SIGKILL", "; free memory, or use fewer cores"),
+        (
+            "build: FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/kernel.so'",
+            "; the C compiler wrote no file: check gcc or clang",
+        ),
         ("no C compiler found", ""),
     ],
 )
