@@ -13,7 +13,7 @@ import numpy as np
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
-from abtune.compare.sentence import DEPENDENT
+from abtune.compare.sentence import DEPENDENT, OTHER_UNIT
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.samples import Samples, Sides, two_sample, what_varies
@@ -252,8 +252,8 @@ def _about_resolution(
 def _about_units(judged: Sequence[Comparison]) -> Iterator[str]:
     if far := _in_other_units({row.shape: row.boost for row in judged}):
         yield (
-            f"One configuration is more than {_OTHER_UNIT:g} times as fast in {far}. Check that the times of "
-            "both have the same unit."
+            f"{OTHER_UNIT} {_OTHER_UNIT:g} times as fast in {far}. Check that the times of both have the "
+            "same unit."
         )
 
 

@@ -14,8 +14,9 @@ from abtune.compare.settings import Settings, margin_ends
 from abtune.dataset.provenance import CONFOUNDED
 from abtune.text import count, limits, listed, percent_cell, plain_percent, sentence_decimals
 
-# The caveat that puts every number of a report in doubt begins so.
+# The caveats that put every number of a report in doubt begin so.
 DEPENDENT = "Runs with neighbouring seed numbers are alike"
+OTHER_UNIT = "One configuration is more than"
 
 
 def make_sentence(
@@ -49,8 +50,9 @@ def of_dependent(told: Iterable[str]) -> Iterator[str]:
 
 
 def of_confounded(told: Iterable[str]) -> Iterator[str]:
-    """Yield what else differs between the configurations, by the caveats that say so."""
-    yield from (f"But {_lower(text.partition('. ')[0])}." for text in told if text.startswith(CONFOUNDED))
+    """Yield what else differs between the configurations, perhaps the unit, by the caveats that say so."""
+    doubts = (text for text in told if text.startswith((CONFOUNDED, OTHER_UNIT)))
+    yield from (f"But {_lower(text.partition('. ')[0])}." for text in doubts)
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
@@ -252,14 +253,21 @@ def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
 
 
 def _about_scales(dataset: xr.Dataset) -> Iterator[str]:
-    """Yield which times of one shape and configuration differ as those in two units do."""
+    """Yield which times of one shape differ as those in two units do."""
     latency = dataset["latency"].stack(timing=("seed", "round", "repeat"))
     timings = latency.transpose("config", "shape", "timing").values
-    for config, own in zip(labels_of(dataset, "config"), timings, strict=True):
-        cells = zip(labels_of(dataset, "shape"), own, strict=True)
-        if shapes := [label for label, cell in cells if _are_apart(cell)]:
+    labels = np.array(labels_of(dataset, "shape"), object)
+    mixed = np.array([[_are_apart(cell) for cell in own] for own in timings])
+    for config, own in zip(labels_of(dataset, "config"), mixed, strict=True):
+        if shapes := labels[own].tolist():
             what = f"times of {config} differ more than {_SCALES}-fold within {some_of(shapes)}"
             yield f"{what}; check whether some are in another unit, of a warm-up, or mark failures"
+    with warnings.catch_warnings(action="ignore"):  # a cell may have no time
+        medians = np.nanmedian(timings, axis=-1)
+        apart = np.nanmax(medians, axis=0) > _SCALES * np.nanmin(medians, axis=0)
+    if shapes := labels[apart & ~mixed.any(axis=0)].tolist():
+        what = f"configurations differ more than {_SCALES}-fold in {some_of(shapes)}"
+        yield f"{what}; check that the times of all have the same unit"
 
 
 def _are_apart(timings: npt.NDArray[np.float64]) -> bool:

@@ -184,7 +184,8 @@ def about_baseline(configs: Sequence[str], shapes: Sequence[str] = ()) -> Iterat
     """Yield that the baseline is a guess, if no name of several says which it is, or that of a shape does."""
     if len(configs) > 1 and math.isinf(min(_words_of_baselines(configs).values())):
         yield "no name says which is the baseline, so it is the first; analyze --baseline takes another"
-        if named := [shape for shape in shapes if _BASELINES.fullmatch(shape.casefold())]:
+        known = [_BASELINES] + [_SHORT_BASELINES] * (len(shapes) > 1)  # TVM calls the function of a task main
+        if named := [shape for shape in shapes if any(word.fullmatch(shape.casefold()) for word in known)]:
             yield f"shape {named[0]} is called like a configuration; if lines are some, transpose the table"
 
 

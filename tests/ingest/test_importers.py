@@ -438,6 +438,16 @@ def test_times_that_look_like_two_units_are_said(tmp_path: Path) -> None:
     ]
 
 
+def test_configurations_in_two_units_are_said(tmp_path: Path) -> None:
+    """Seconds beside milliseconds are no boost; a configuration may have no time of a shape."""
+    rows = "x,a,0,1.2\nx,b,0,0.0011\ny,a,0,1\ny,b,0,0.9\nz,a,0,\nz,b,0,1\n"
+    (tmp_path / "t.csv").write_text(f"shape,config,seed,time_ms\n{rows}", encoding="utf-8")
+    values = {"shape": "", "unit": "", "columns": "", "seed-is": "file"}
+    notes = run_importer(importer_named("timings"), sources(tmp_path / "t.csv"), values).notes
+    said = "configurations differ more than 300-fold in x; check that the times of all have the same unit"
+    assert [note for note in notes if "-fold" in note] == [said]
+
+
 @pytest.mark.parametrize(("slow", "said"), [(1, False), (3, True)])
 def test_a_few_interrupted_timings_are_not_another_unit(tmp_path: Path, slow: int, *, said: bool) -> None:
     """Of hundreds of timings of a benchmark runner, one may be far slower; a seed counts by their median."""

@@ -80,6 +80,9 @@ def test_a_word_for_baseline_begins_or_ends_a_name(configs: str, baseline: str) 
     transposed = list(about_baseline(names, ["bert-base", "Baseline"]))[1:]
     said = "shape Baseline is called like a configuration; if lines are some, transpose the table"
     assert transposed == [said] * (not baseline)
+    for shapes, is_said in ((["main", "branch"], True), (["main"], False), (["main(4x4)", "x"], False)):
+        transposed = list(about_baseline(["gemm", "conv"], shapes))[1:]
+        assert transposed == [said.replace("Baseline", "main")] * is_said
 
 
 def test_seeds_are_numbers_or_counted(empty_folder: Path) -> None:
