@@ -121,9 +121,12 @@ def _decoding(text: str) -> Iterator[None]:
 
 
 def json_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield documents in a row, or the objects in one list, with their lines; ``#`` begins a comment."""
+    """Yield documents in a row, or the objects in one list, with their lines; ``#`` begins a comment.
+
+    Commas may stand between and behind them.
+    """
     decoder, is_list = json.JSONDecoder(object_pairs_hook=unrepeated), _OBJECTS.match(text) is not None
-    between = re.compile(r"[\s,]*" if is_list else r"(?:\s|#[^\n]*)*")
+    between = re.compile(r"[\s,]*" if is_list else r"(?:[\s,]|#[^\n]*)*")
     line, before, position = 1, 0, text.find("[") + 1 if is_list else 0
     with _decoding(text):
         while True:

@@ -196,7 +196,8 @@ def to_seconds(
     try:
         number = value if isinstance(value, float) else to_number(str(value))
     except ValueError:
-        remedy = plainly(str(value)) if set(str(value)) & set(",0123456789") else failed
+        is_number = set(str(value)) & set(",0123456789") and not str(value)[0].isalpha()  # no "OOM (80 GB)"
+        remedy = plainly(str(value)) if is_number else failed
         raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
     seconds = work / (number * RATES[unit] or math.nan) if unit in RATES else number / PER_SECOND[unit]
     if not 1e-30 <= seconds < math.inf:

@@ -354,6 +354,9 @@ def test_the_only_column_beside_labels_may_hold_throughputs(
     "text",
     [
         '{"shape": "x", "config": "a", "time_ms": 2}\n\n{"shape": "x", "config": "a", "time_ms": 3}\n',
+        '{"shape": "x", "config": "a", "time_ms": 2},\n{"shape": "x", "config": "a", "time_ms": 3},\n',
+        '{"shape": "x", "config": "a", "time": 2e6, "unit": "ns/iter"}\n'
+        '{"shape": "x", "config": "a", "time": 3e3, "unit": "us/op"}\n',
         '[{"shape": "x", "config": "a", "time_ms": 2},\n {"time_ms": 3, "config": "a", "shape": "x"}]',
         '{"device": "d", "results": [{"shape": "x", "config": "a", "time_ms": [2, 3.0]}], "more": []}',
         '{"tune": {"n": [1]}, "cache": {"1": {"shape": "x", "config": "a", "time_ms": [2, 3]}}}',
@@ -1018,6 +1021,21 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "shape,config,stat,time_us\nx,a,mean,1\nx,a,std,2\n",
             {},
             "line 3: column stat says 'std', but 'mean' in line 2; they are no repeats",
+        ),
+        (
+            "shape,config,Measurement_IterationStage,time_us\nx,a,Jitting,1\nx,a,Result,2\n",
+            {},
+            "line 3: column Measurement_IterationStage says 'Result', but 'Jitting' in line 2",
+        ),
+        (
+            "Grid X,shape,config,time\n,,,us\n1,x,a,9\n",
+            {"unit": "ms"},
+            "line 2: holds units and no values; take the line out, and give --unit us",
+        ),
+        (
+            HEADING + "x,a,0,Timeout (60 s)\n",
+            {},
+            "'Timeout .60 s.' is not a number; if that run failed, leave",
         ),
         ("just some words\n", {}, "has no column of times among just some words"),
         (

@@ -34,7 +34,11 @@ from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_headi
 from abtune.text import listed, shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
-_KIND = re.compile("(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up", re.IGNORECASE)
+_KIND = re.compile(
+    "(metric|stat(istic)?|quantity)([ _-]?name)?|(is[ _-]?)?warm[ _-]?up|"
+    "(measurement_)?iteration[ _-]?(mode|stage)",  # of BenchmarkDotNet
+    re.IGNORECASE,
+)
 # The same within a shape, such as the time of compiling; shapes may be stages of one network.
 _PHASE = re.compile("phase|stage", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.

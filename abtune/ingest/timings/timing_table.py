@@ -54,6 +54,8 @@ _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
+# A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op.
+_OF_A_CALL = re.compile("/(iter|op)$")
 # What a column cpu holds that names no processor.
 _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
@@ -257,6 +259,8 @@ def _read_row(row: Sequence[str], table: Table, line: int) -> None:
         raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
     if row[0] == table.names[0] and not any(row[index][:1].isdigit() for index in table.units):
         raise DatasetError("is the heading again; take it out, or give each table a file of its own")
+    if units := [unit for index in table.units if (unit := unit_named(row[index]))]:  # as nvprof writes
+        raise DatasetError(f"holds units and no values; take the line out, and give --unit {units[0]}")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
     failure = ""
     if table.outcomes and (failure := next(filter(_FAILURE.match, (row[i] for i in table.outcomes)), "")):
@@ -317,7 +321,7 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
         if _outcome(row[fixed], name) != _outcome(above, name):
             says = f"column {name} says {shortened(row[fixed])!r}"
             raise DatasetError(f"{says}, but {shortened(above)!r} in line {earlier}; {remedy}")
-    unit = table.units[index] or unit_named(values["unit"])
+    unit = table.units[index] or unit_named(_OF_A_CALL.sub("", values["unit"]))
     if is_timed and not table.units[index] and unit not in PER_SECOND:
         remedy = "keep the lines that hold times, or take the column out and give --unit"
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}; {remedy}")
