@@ -27,7 +27,7 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
-from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly, split_unit
+from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly, split_unit, unit_named
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -45,12 +45,23 @@ _REMEDIES = {
         "^command,mean,",
         "|Command|Mean[",
     ),
-    "it has no single timings; write them: pytest --benchmark-json FILE": ("^name,min,max,mean,",),
+    "it has no single timings; write them: pytest --benchmark-json FILE": (
+        *("^name,min,max,mean,", "Name(timein"),
+    ),
+    "it is of one process, or has a mean; let each process be a seed: python -m pyperf timeit -o FILE": (
+        *("rawtimes:", "loops,bestof", "loop,bestof", "perloop(mean\u00b1"),  # timeit of Python and IPython
+    ),
+    "it has no single timings of runs; write them: hyperfine --export-json FILE COMMAND": (
+        *("Performancecounterstatsfor", ",msec,task-clock", '"counter-value":', "^real0m", "^real\t0m"),
+    ),
     "it has no single timings; give the outputs of go test -bench that benchstat compared": (
         *("oldtime/op", "sec/opvsbase", ",sec/op,CI", "\u2502sec/op\u2502"),
     ),
     f"it has means or medians and no single timings; {AS_CSV}": (
-        *("benchmarknamesamplesiterations", "utils.common.Measurement"),  # Catch2, PyTorch
+        *("benchmarknamesamplesiterations", "<BenchmarkResults"),  # Catch2
+        *("utils.common.Measurement", "SelfCPU%"),  # PyTorch
+        *("window.BENCHMARK_DATA=", "ops/sec\u00b1", '"rme":'),  # of JavaScript
+        "BenchmarkTools.Trial:",  # Julia
     ),
     "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms --shape LABEL "
     "--out t.nc": ('^{"device_name":',),
@@ -67,9 +78,11 @@ _REMEDIES = {
     ),
     "write JSON: --json FILE": ("|GPUTime|", ",GPUTime(sec),"),  # nvbench
     "write JSON: --save-result of vLLM, or --output-file of SGLang": ("ServingBenchmarkResult",),
-    "write JSON: llama-bench -o json; its times are in samples_ns": ("|t/s|",),
+    "write JSON: llama-bench -o json; its times are in samples_ns": ("|t/s|", "avg_ts,stddev_ts"),
+    "write its single times: trtexec --exportTimes=FILE": ("===Performancesummary===",),
+    f"it has the events of a run; {AS_CSV}": ("^:::MLL", "MLPerfResultsSummary"),
     "give the JSON of BenchmarkDotNet that JsonExporter.Full writes": (
-        *("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance"),
+        *("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance", "Measurement_IterationMode"),
     ),
     "if go test -bench wrote it, run that without -json": ('^{"Time":',),
     "if it is a result of an older asv: asv update": ('"commit_hash":',),
@@ -83,17 +96,28 @@ _REMEDIES = {
     "each line of its tables of tasks begins with something else, such as a date; cut that off: "
     "sed 's/^[^ ]* //' FILE": ("WeightedLatency(us)|",),
     "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed --unit s": (
-        "|op/s|err%|",  # nanobench
+        *("|op/s|err%|", '"elapsed";"error%";'),  # nanobench
     ),
+    'rename its field unit, which is of no time: sed \'s/"unit":/"what":/\' FILE > NAME.json; then '
+    "--columns 'shape=name,time=median(elapsed)' --unit s": ('"median(elapsed)":',),
+    "write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)": ("<table", "<TABLE"),
+    "write the table in markdown, such as | Shape | old (ms) | new (ms) |": ("\\begin{tabular",),
     _RECORDS: ('^{"columns":[', '^{"index":['),  # pandas, orient="split"
     "write its trials as CSV with columns shape and time_ms; then abtune import trials --run NAME=FILE": (
         *('"configs_timings":', "ProcessAUTOTUNEbenchmarking"),  # Triton, PyTorch
+        "DisplayPlugin:tests=",  # OpenTuner
     ),
     "write CSV: --csv; then --columns shape=function,time=min_runtime --unit s": (
         "FunctionMBytes/sec",  # BabelStream
     ),
 }
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
+# The first column of a table whose lines are configurations.
+_CONFIGS = re.compile("config(uration)?|variant|version|build|compiler|branch|commit", re.IGNORECASE)
+# Above and below a table of reStructuredText: ===== =====.
+_RULES = re.compile(r"\s*=+( +=+)+ *\n")
+_LIST_OF_NUMBERS = re.compile(r'"\s*:\s*\[\s*[0-9]')
+_ONE_RECORD = 'write a record for each list: {"shape": "gemm", "config": "old", "time_ms": [1.2, 1.3]}'
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Words of columns that sum up timings.
 _STATISTIC = re.compile(r"(.*[\W_])?(mean|median|med|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
@@ -123,7 +147,9 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
     for remedy, markers in _REMEDIES.items():
         if any(marker in compact for marker in markers):
             return remedy
-    return _hint_of_csv(path, text, []) if has_records(text) else _hint_of_table(path, beginning)
+    if not has_records(text):
+        return _hint_of_table(path, beginning)
+    return _hint_of_csv(path, text, []) or (_ONE_RECORD if _LIST_OF_NUMBERS.search(text) else "")
 
 
 def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
@@ -137,7 +163,12 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
 
 
 def _hint_of_table(path: Path, text: str) -> str:
+    if _RULES.match(text):
+        as_csv = f"sed '/^[= ]*$/d; s/ *$//; s/   */,/g' {shell_path(path)}"
+        return f"take out its rules, and put commas between columns: {as_csv} > NAME.csv"
     heading = first_line(text).strip()
+    if not heading:
+        return "all of its lines begin as comments do; a table has a heading, and numbers below"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return _hint_of_markdown(text)
     if hint := _hint_of_lower_table(path, text):
@@ -180,9 +211,34 @@ def _hint_of_markdown(text: str) -> str:
     """Return what to do with the first table that has times or throughputs, or how one looks."""
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n")), start=1):
         cells = [cell.strip(" *`") for cell in above.strip(" |").split("|")]
-        if _MARKDOWN_RULE.match(below) and (hint := _about_others(cells, "call the first column Shape")):
+        if not _MARKDOWN_RULE.match(below):
+            continue
+        names_configs = _CONFIGS.fullmatch(cells[0]) and have_units(cells[1:], UNITS)
+        hint = "its lines are configurations; transpose it, so that each has a column" * bool(names_configs)
+        hint = hint or _about_bare_units(cells) or _about_others(cells, "call the first column Shape")
+        if hint:
             return f"line {number}: {hint}"
-    return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+    headings = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+    return f"{headings}; a rate per second is 1000 / rate in ms"
+
+
+def _about_bare_units(columns: Sequence[str]) -> str:
+    """Return how to write units that stand behind a blank, such as main TFLOPS; empty if none does."""
+    bare = {name: unit for name in columns if unit_named(unit := name.rpartition(" ")[2]) and unit != name}
+    if not bare:
+        return ""
+    name, unit = next(iter(bare.items()))
+    return f"write units in brackets, such as {shortened(name.removesuffix(unit) + f'({unit})')}"
+
+
+def _about_shapes(columns: Sequence[str]) -> str:
+    """Return how to put columns of shapes below each other, beside a column config; empty for others."""
+    units = {split_unit(name)[1] for name in columns[1:]}
+    if columns[0] != "config" or len(columns) < 3 or len(units) > 1 or not units <= PER_SECOND.keys():
+        return ""
+    names = f"df.melt('config', var_name='shape', value_name='time_{next(iter(units))}')"
+    are = f"if {listed(map(shortened, columns[1:]))} are shapes"
+    return f"{are}, write a line for each time: {names}.to_csv('t.csv', index=False)"
 
 
 def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
@@ -240,7 +296,8 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     is_lone = len(measured(columns)) < len(columns) and not clocks
     has_config = "config" in map(str.casefold, columns)
     has_runs = has_config and not clocks and sum(bool(re.search("[0-9]", name)) for name in columns) > 1
-    if hint := _RUNS_BELOW * has_runs or _about_others(columns) or ONLY_QUOTIENTS * is_lone:
+    hint = _RUNS_BELOW * has_runs or _about_bare_units(columns) or _about_shapes(columns)
+    if hint := hint or _about_others(columns) or ONLY_QUOTIENTS * is_lone:
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"

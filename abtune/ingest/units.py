@@ -44,6 +44,9 @@ _SPELLED = {
     **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
     **{unit: unit for unit in ("mb/s", "gb/s", "tb/s")},
 }
+# A number with commas between thousands, perhaps: 1,234 may have decimals.
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?(?![0-9,.])")
+_AS_POINTS = "; if semicolons separate columns: tr ',;' '.,' < FILE > NEW.csv"
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
 # part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
 _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
@@ -175,15 +178,18 @@ def has_unit(cell: str) -> bool:
 
 def plainly(cell: str) -> str:
     """Return how to write the number of a cell that holds something else, too."""
+    if match := _THOUSANDS.match(cell):
+        whole, is_clear = cell.replace(",", ""), "." in match[0] or match[0].count(",") > 1
+        decimal = "" if is_clear else f" if the comma marks thousands, or {cell.replace(',', '.')}"
+        return f"write {shortened(whole)}{decimal}{_AS_POINTS if match[0] == cell and not is_clear else ''}"
     if has_unit(cell):
         return "write the unit into the heading, such as time (ms), and the number alone"
     if cell.endswith(("%", "x", "X", "\u00d7")):
         return "a column of boosts is called boost (%)"
     if "\u00b1" in cell or "+-" in cell or "+/-" in cell:
         return "write the number alone, without its error"
-    commas = "; if semicolons separate columns: tr ',;' '.,' < FILE > NEW.csv"
     is_decimal = re.fullmatch("[0-9]+,[0-9]+", cell)
-    return f"write digits and a decimal point alone, such as 1234.5{commas if is_decimal else ''}"
+    return f"write digits and a decimal point alone, such as 1234.5{_AS_POINTS if is_decimal else ''}"
 
 
 def to_seconds(

@@ -273,7 +273,15 @@ def test_cells_may_have_units_of_their_own() -> None:
     summed = parse("|Shape|old|new|error|\n|-|-|-|-|\n|x|2 ms|1 ms|0.1 ms|\n|Geomean||2.0x||\n", "")
     assert summed["latency"].values.ravel().tolist() == [2e-3, 1e-3]
     for cells, said in (
-        ("1 200 ms|1 ms", "column .old. has no unit beside one that has"),
+        (
+            "1 200 ms|1 ms",
+            "line 3: '1 200 ms' is not a number with its unit; write the unit into the heading",
+        ),
+        (
+            "9 ms|1,200 ms",
+            "line 3: '1,200 ms' is .*; write 1200 ms if the comma marks thousands, or 1.200 ms$",
+        ),
+        ("9 ms|1,200.5 ms", "'1,200.5 ms' is not a number with its unit; write 1200.5 ms$"),
         ("1.2 ms|9 GB/s", "kinds of throughputs; keep one kind"),
         ("1.2 ms|9", "column 'new' has no unit beside one that has"),
     ):
@@ -335,7 +343,7 @@ def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
     [
         (
             "3,000",
-            "'3,000' is not a number; write digits and a decimal point alone, such as 1234.5",
+            "'3,000' is not a number; write 3000 if the comma marks thousands, or 3.000; if semicolons",
         ),
         (
             "3.0 \u00b1 0.1",

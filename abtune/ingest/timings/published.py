@@ -30,7 +30,16 @@ from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_heading import Table, read_wide_columns
 from abtune.ingest.timings.timing_table import NO_TIMINGS, about_untimed, read_rows
-from abtune.ingest.units import LONGEST_CELL, MISSING, UNITS, spelled, split_unit, unit_named
+from abtune.ingest.units import (
+    LONGEST_CELL,
+    MISSING,
+    UNITS,
+    has_unit,
+    plainly,
+    spelled,
+    split_unit,
+    unit_named,
+)
 from abtune.text import listed, shortened
 
 _RULE = re.compile(r":?-+:?")
@@ -73,6 +82,7 @@ def read_tables(text: str, unit: str) -> Reading:
     summaries: dict[int, str] = {}
     lines = list(_rows_of_text(text))
     for number, heading, rows in _tables(lines):
+        _check_cells(rows)
         with naming(f"line {number}"):
             table = _read_heading(heading, unit)
             own = list(table.configs.values())
@@ -106,9 +116,18 @@ def _read_heading(cells: Sequence[str], unit: str) -> Table:
         most = f"and the most is {LONGEST_CELL:,}; take the line out"
         raise DatasetError(f"a cell has {longest:,} characters, {most}")
     if "config" in map(str.casefold, cells):
-        separated = "separate its columns by commas, semicolons or tabs"
+        as_csv = "sed 's/^| *//; s/ *| *$//; s/ *| */,/g; /^[-:,]*$/d' FILE > NAME.csv"
+        separated = f"separate its columns by commas, semicolons or tabs: {as_csv}"
         raise DatasetError(f"a column config is of a table with a line for each timing; {separated}")
     return read_wide_columns(cells, {"shape": 0}, unit)
+
+
+def _check_cells(rows: Sequence[_Row]) -> None:
+    """Refuse numbers with units that are no plain numbers, such as 1,234 ms: no heading can mend them."""
+    for line, row in rows:
+        if cell := next((cell for cell in row[1:] if has_unit(cell) and not _MEASURED.fullmatch(cell)), ""):
+            said = f"{shortened(repr(cell))} is not a number with its unit"
+            raise DatasetError(f"line {line}: {said}; {plainly(cell)}")
 
 
 def _tables(lines: Iterable[_Row]) -> list[tuple[int, list[str], list[_Row]]]:

@@ -15,7 +15,15 @@ from dataclasses import replace
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
-from abtune.ingest.table_columns import FIELDS, OUTCOME, about_summaries, have_units, is_summary, time_columns
+from abtune.ingest.table_columns import (
+    FIELDS,
+    OUTCOME,
+    about_summaries,
+    have_units,
+    is_summary,
+    lacks_names,
+    time_columns,
+)
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
 from abtune.ingest.timings.repeats import MOST_KINDS, RUNS, splitting_words
@@ -233,6 +241,8 @@ def has_times(text: str) -> bool:
         if has_records(text):
             times = [read_heading(heading[index], UNITS).unit for index in time_columns(heading)]
             return any(times) or any(_has_numbers(text, unit) for unit in ("", "ms")[: 1 if times else 2])
+        if lacks_names(heading):
+            return False
         if len(heading) > 1 or (not {*heading} & {*FIELDS} and have_units(heading, tuple(PER_SECOND))):
             return bool(time_columns(heading)) or any(_has_numbers(text, unit) for unit in ("", "ms"))
     return False
