@@ -40,6 +40,8 @@ _ONE_KIND = 0.08
 
 # A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
+# A run so many times slower may be the one that makes all runs look skewed.
+_FAR = 2.0
 # Code of the same program is hardly ever this many times as fast; a thousand times is the next unit.
 _OTHER_UNIT = 100.0
 # Of two seeds the median is half-way, so neither is the odd one.
@@ -133,7 +135,7 @@ def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings, *, h
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged),
         *_about_few(fewest, len(rows), settings, hidden=hidden),
-        *_about_skew(sides, settings),
+        *_about_skew(sides, [row.shape for row in rows], settings),
         *_about_modes(sides, settings),
         *_about_failed(sides),
         # Of pairs, the differences: what both runs of a pair share cancels.
@@ -151,7 +153,7 @@ def _about_methods(settings: Settings, shapes: int) -> Iterator[str]:
         yield settings.procedure.caveat.format(**words)
 
 
-def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
+def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iterator[str]:
     """Yield a caveat if one side is more skewed than the other, or the differences of pairs are skewed."""
     samples = two_sample(*sides)
     faster, slower = misled(samples)
@@ -180,7 +182,15 @@ def _about_skew(sides: Sides, settings: Settings) -> Iterator[str]:
         pairs = f"The differences of the pairs look skewed. {PERHAPS_CHANCE}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = "" if settings.difference_test.resamples else must
-    yield f"{pairs if settings.paired else runs} {asked}{errs}"
+    farthest, shape = max(
+        (_farthest(values), name) for values, name in zip(skewed.value, shapes, strict=True)
+    )
+    is_far = gap != 0 and not settings.paired and farthest >= _FAR
+    far = (
+        f" The run farthest from its median is one of {shape}, by a factor of {farthest:,.1f}. Check it."
+        * is_far
+    )
+    yield f"{pairs if settings.paired else runs} {asked}{errs}{far}"
 
 
 def _about_modes(sides: Sides, settings: Settings) -> Iterator[str]:

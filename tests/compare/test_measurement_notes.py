@@ -108,3 +108,15 @@ def test_a_side_in_another_unit_is_pointed_out(factor: float, said: bool) -> Non
     check = "Check that the times of both have the same unit"
     assert any(check in caveat for caveat in analysis.caveats) is said
     assert ("But one configuration is more than 100 times as fast in" in analysis.sentence) is said
+
+
+@pytest.mark.parametrize(("factor", "said"), [(10.0, True), (3.0, True), (1.5, False)])
+def test_a_run_that_makes_all_runs_look_skewed_is_named(factor: float, said: bool) -> None:  # noqa: FBT001
+    """One run far off leaves other shapes without a verdict, so the caveat says in which shape it is."""
+    log = np.random.default_rng(0).normal(0, 0.01, (3, 2, 8))
+    log[1, 1, 3] = np.median(np.delete(log[1, 1], 3)) + np.log(factor)
+    made = abtune.make_dataset(np.exp(log), shapes=["a", "b", "c"], configs=["old", "new"])
+    caveats = abtune.analyze(made).caveats
+    far = f"The run farthest from its median is one of b, by a factor of {factor:,.0f}"
+    assert any("The runs of new look more skewed" in caveat for caveat in caveats) or not said
+    assert any(far in caveat for caveat in caveats) is said
