@@ -60,9 +60,10 @@ _REMEDIES = {
     f"it has means or medians and no single timings; {AS_CSV}": (
         *("benchmarknamesamplesiterations", "<BenchmarkResults"),  # Catch2
         *("utils.common.Measurement", "SelfCPU%"),  # PyTorch
-        *("window.BENCHMARK_DATA=", "ops/sec\u00b1", '"rme":'),  # of JavaScript
-        "BenchmarkTools.Trial:",  # Julia
+        *("window.BENCHMARK_DATA=", "ops/sec\u00b1", '"rme":'),  # JavaScript
     ),
+    'write the times of each trial, in Julia: foreach(println, ["time_ns"; trial.times]); then give --run '
+    "and --shape": ("BenchmarkTools.Trial:", '"BenchmarkTools.Trial"'),
     "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms --shape LABEL "
     "--out t.nc": ('^{"device_name":',),
     "give the files sample.json of criterion: target/criterion/*/new/sample.json": (

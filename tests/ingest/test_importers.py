@@ -356,6 +356,14 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "rename its field unit, which",
         ),
         (b"model,n_gen,avg_ns,avg_ts,stddev_ts\nm,1,2,3,4\n", "llama-bench -o json"),
+        (
+            b'[{"Julia":"1"},[["BenchmarkGroup",{"data":{"f":["BenchmarkTools.Trial",{}]}}]]]',
+            "in Julia: foreach",
+        ),
+        (
+            b"BenchmarkTools.Trial: 100 samples with 1 evaluation.\n Time (median): 4 ns\n",
+            "in Julia: foreach",
+        ),
         (b"<table>\n<tr><th>Shape</th></tr></table>\n", "pandas.read_html"),
         (b"\\begin{tabular}{lr}\nShape & old (ms) \\\\\n", "write the table in markdown"),
         (b"name,iterations,real_time,cpu_time,time_unit\nf,1,2,3,ns\n", "--benchmark_out_format=json"),

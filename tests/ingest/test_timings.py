@@ -931,6 +931,21 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "told twice, by the name time_us and by the column unit",
         ),
         ("shape,config,time,unit\nx,a,1,min\n", {}, "line 2: unit 'min' is none of s, ms, us, ns"),
+        (
+            "shape,config,time,unit\nx,a,1,op\n",
+            {},
+            "'op' is none of .*, or take the column out and give --unit$",
+        ),
+        (
+            "shape,config,time,unit\nx,a,1,ops/sec\n",
+            {},
+            "'ops/sec' is none of .*, or write 1 / rate as time .s.,",
+        ),
+        (
+            "shape,config,time,unit\nx,a,1,GFLOPS\n",
+            {},
+            "'GFLOPS' is none of .*, or write 1 / rate as time .s.,",
+        ),
         ("shape,time_us\nx,1\n", {}, "give --columns config=ITS_NAME, or --run NAME="),
         (
             "config,time_us\nx,1\n",

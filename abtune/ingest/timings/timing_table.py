@@ -64,6 +64,8 @@ _FAILURE = re.compile(
 )
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op.
 _OF_A_CALL = re.compile("/(iter|op)$")
+# Units of rates: ops/sec, tokens per second, GFLOPS, fps.
+_OF_A_RATE = re.compile(r".*(/ ?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
 # What a column cpu holds that names no processor.
 _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
@@ -334,6 +336,10 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     unit = table.units[index] or unit_named(_OF_A_CALL.sub("", values["unit"]))
     if is_timed and not table.units[index] and unit not in PER_SECOND:
         remedy = "keep the lines that hold times, or take the column out and give --unit"
+        if _OF_A_RATE.fullmatch(values["unit"]):  # --unit s would turn a gain into a loss
+            remedy = (
+                "keep the lines that hold times, or write 1 / rate as time (s), without the column of units"
+            )
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}; {remedy}")
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
