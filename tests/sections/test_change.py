@@ -229,6 +229,17 @@ def test_datasets_in_two_units_are_pointed_out(factor: float, said: bool) -> Non
     assert [note.startswith("A and B differ more than 100-fold in ") for note in unit] == [True] * said
 
 
+def test_seeds_that_agree_exactly_are_said_of_a_change() -> None:
+    """Without noise, an interval has no width; what the timer rounds away is not in it."""
+    first, second = (make_sweep([0.1, 0.1], seed=seed) for seed in (1, 2))
+    second["latency"][0, 1] = 0.5
+    notes = [note for note in caveats(first, second) if "agree exactly" in note]
+    config = second["config"].values[1]
+    assert [note.partition(". ")[0] for note in notes] == [
+        f"{config} in B: all seeds agree exactly in 1 shape"
+    ]
+
+
 def test_a_seed_far_from_the_others_is_said_of_a_change() -> None:
     """One timing in another unit decides about a change, too."""
     first, second = (make_sweep([0.1], seed=seed) for seed in (1, 2))

@@ -227,10 +227,13 @@ def _about_neighbours(sides: Sequence[Sequence[Samples]], changes: TwoSample | N
 
 
 def _about_outliers(sides: Sequence[Sequence[Samples]], labels: Sequence[str]) -> Iterator[str]:
-    """Yield which seeds of either dataset may have a wrong timing."""
+    """Yield which seeds of either dataset may have a wrong timing, and which agree too well."""
     for name, pair in zip("AB", sides, strict=True):
         for side in pair:
             yield from of_outliers(side, labels, "change", f" in {name}")
+            if exact := int(np.count_nonzero((side.noise == 0) & ~(side.floor > 0))):
+                agree = f"{side.config} in {name}: all seeds agree exactly in {count(exact, 'shape')}"
+                yield f"{agree}. Intervals and verdicts leave out what the timer rounds away."
 
 
 def _about_others(
