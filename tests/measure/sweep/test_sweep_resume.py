@@ -345,7 +345,7 @@ def test_a_folder_that_is_removed_is_said(store: Store, monkeypatch: pytest.Monk
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "save_record", remove_and_save)
-        with pytest.raises(StoreError, match="No such file or directory; give another --out, or mend"):
+        with pytest.raises(StoreError, match="was removed or replaced while this sweep was writing it"):
             run_sweep(small_plan(seeds=2), store)
     assert run_sweep(small_plan(seeds=2), store).finished == 8
 
