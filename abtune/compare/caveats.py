@@ -186,10 +186,8 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
         (_farthest(values), name) for values, name in zip(skewed.value, shapes, strict=True)
     )
     is_far = gap != 0 and not settings.paired and farthest >= _FAR
-    far = (
-        f" The run farthest from its median is one of {shape}, by a factor of {farthest:,.1f}. Check it."
-        * is_far
-    )
+    extreme = f"{skewed.config}'s most extreme run is one of {shape}"
+    far = f" {extreme}, a factor of {farthest:,.1f} from the median." * is_far
     yield f"{pairs if settings.paired else runs} {asked}{errs}{far}"
 
 
