@@ -40,7 +40,7 @@ _ONE_KIND = 0.08
 
 # A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
-# A run so many times slower may be the one that makes all runs look skewed.
+# One run that is this many times slower can make all runs look skewed.
 _FAR = 2.0
 # Code of the same program is hardly ever this many times as fast; a thousand times is the next unit.
 _OTHER_UNIT = 100.0

@@ -221,7 +221,7 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
 
 # Times of one kernel do not differ as much as milliseconds and microseconds do.
 _SCALES = 300
-# Of so many timings one may differ more: an interrupted one.
+# One timing in this many may differ more, because it was interrupted.
 _FEW = 200
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"

@@ -89,7 +89,7 @@ class Table:
     boosts: Mapping[int, set[str]] = field(default_factory=dict)  # what the boosts of a column can be over
     counted: str = "repeat"  # what a time is: a repeat, a seed, or a trial, the mean of its repeats
     of_pairs: bool = False  # whether the times of a line are a pair
-    of_records: bool = False  # whether it is JSON, of which a line may have many records
+    of_records: bool = False  # whether it is JSON; there a line may have many records
     outcomes: Sequence[int] = ()  # the columns that say how a trial ended
     in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
