@@ -95,12 +95,14 @@ async def _carry_out(
         with heeding_signals():
             async with open_cluster(workplace) as cluster:
                 session = Session(plan, store, cluster, end, progress)
-                watching = asyncio.create_task(cluster.watch(progress.warn))
+                watches = cluster.watch(progress.warn), session.watch()
+                watching = [asyncio.create_task(watch) for watch in watches]
                 try:
                     await search_all(session)
                     await measure_all(session)
                 finally:
-                    watching.cancel()
+                    for task in watching:
+                        task.cancel()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     return session

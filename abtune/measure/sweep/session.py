@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import statistics
 import time
@@ -15,12 +16,15 @@ from abtune.measure.plan.records import RunRecord, with_transfers
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.health_check import HealthCheck
 from abtune.measure.workers.cluster import Cluster
-from abtune.text import count, percent
+from abtune.text import count, percent, span
 
 # Seconds at the end of a session for interrupting the workers and writing the dataset.
 SLACK = 5.0
 # Seconds that building a kernel takes, before any was built here.
 BUILD_SECONDS = 1.0
+# Seconds after which a sweep tells that nothing has finished, and between two looks at that.
+QUIET = 900.0
+QUIET_INTERVAL = 30.0
 
 
 class Progress(Protocol):
@@ -59,6 +63,7 @@ class Session:
         self._left = Counter(run.shape.label for run in plan.runs if not store.is_finished(run))
         self._winners = log_latencies(store.records())
         self._failed = 0
+        self._moved = time.monotonic()  # when the last step was kept
 
     @property
     def runs_left(self) -> int:
@@ -83,7 +88,21 @@ class Session:
     def advance(self, steps: int) -> None:
         """Count steps whose result was kept just now."""
         self.has_kept = True
+        self._moved = time.monotonic()
         self.progress.advance(steps)
+
+    async def watch(self) -> None:
+        """Tell when nothing has finished for long, once for each such time."""
+        told = -math.inf
+        while True:
+            await asyncio.sleep(QUIET_INTERVAL)
+            quiet = time.monotonic() - self._moved
+            if quiet >= QUIET and told < self._moved:
+                told = self._moved
+                self.progress.warn(
+                    f"nothing has finished for {span(quiet)}: a design space or a compiler may hang; "
+                    "Ctrl-C ends the sweep and keeps what is done"
+                )
 
     def time_left(self) -> float:
         """Return the seconds that are left."""

@@ -421,11 +421,18 @@ def test_a_batch_that_its_worker_did_not_survive_is_tried_again(
     )
 
 
-def test_a_hanging_search_is_killed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that gives no answer for too long counts as dead."""
+def test_a_hanging_search_is_told_and_killed(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that gives no answer for too long counts as dead; the sweep tells that it waits."""
     monkeypatch.setattr("abtune.measure.workers.tasks.SEARCH_TIMEOUT", 2.0)
+    monkeypatch.setattr("abtune.measure.sweep.session.QUIET", 1.0)
+    monkeypatch.setattr("abtune.measure.sweep.session.QUIET_INTERVAL", 0.1)
     bad = config("bad", propose=f"hang:once:{tmp_path / 'hung'}")
-    dataset = run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store).dataset
+    progress = Steps()
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, bad))
+    dataset = run_sweep(plan, store, progress=progress).dataset
+    assert any(line.startswith("nothing has finished for 1 s:") for line in progress.news)
     assert (tmp_path / "hung").exists()
     assert (dataset["run_status"] == OK).all()
 
