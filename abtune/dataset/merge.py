@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -148,32 +148,33 @@ def _random_numbers(attrs: _Attrs) -> set[int]:
     return own.union(*(_random_numbers(source) for source in sources if isinstance(source, dict)))
 
 
-def mixed_shapes(named: Mapping[str, xr.Dataset], of: Collection[str]) -> list[str]:
-    """Return the shapes for which some of these configurations come from different datasets."""
-    files: dict[str, dict[str, set[str]]] = {}
-    for name, dataset in named.items():
-        made = dataset["run_status"].values != RunStatus.MISSING
-        shapes, configs = dataset["shape"].values.tolist(), dataset["config"].values.tolist()
-        for shape, config in np.argwhere(made.any(axis=2)).tolist():
-            if configs[config] in of:
-                files.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)
-    return [shape for shape, origins in files.items() if len(set(map(frozenset, origins.values()))) > 1]
-
-
 def _about_unlike(named: Mapping[str, xr.Dataset]) -> Iterator[Caveat]:
     """Yield what differs between the configurations, as the datasets say, and because they are apart."""
     for dataset in named.values():
         yield from caveats_of(dataset.attrs)
+    sources = _sources(named)
 
-    def differ(configs: Collection[str]) -> Iterator[str]:
-        if mixed := mixed_shapes(named, configs):
+    def differ(configs: Sequence[str]) -> Iterator[str]:
+        both = [[of[config] for config in configs] for of in sources.values() if of.keys() >= {*configs}]
+        if mixed := sum(first != second for first, second in both):
             yield (
-                f"The configurations of {count(len(mixed), 'shape')} come from different files. What changed "
+                f"The configurations of {count(mixed, 'shape')} come from different files. What changed "
                 "between their measurements counts as their difference."
             )
 
     every = dict.fromkeys(name for dataset in named.values() for name in labels_of(dataset, "config"))
     yield from between_each_two([*every], differ)
+
+
+def _sources(named: Mapping[str, xr.Dataset]) -> Mapping[str, Mapping[str, set[str]]]:
+    """Return the datasets that have runs of a shape under a configuration, by shape and configuration."""
+    sources: dict[str, dict[str, set[str]]] = {}
+    for name, dataset in named.items():
+        made = (dataset["run_status"].values != RunStatus.MISSING).any(axis=2)
+        shapes, configs = (labels_of(dataset, axis) for axis in ("shape", "config"))
+        for shape, config in np.argwhere(made).tolist():
+            sources.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)
+    return sources
 
 
 def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
