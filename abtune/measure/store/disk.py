@@ -25,6 +25,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.files import NO_ROOM, replacing
 from abtune.measure.plan.records import History, Rounds, RunRecord
+from abtune.shapes import parse_shape
 from abtune.text import listed, shortened
 
 # What stands where a file or folder of a sweep has to be.
@@ -77,8 +78,8 @@ def plain(value: Any) -> Any:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = "") -> T:
-    """Return what `parse` makes of the content of a JSON file."""
+def read_json(path: Path, parse: Callable[[dict[str, Any], str], T], advice: str = "") -> T:
+    """Return what `parse` makes of the content of a JSON file, and of its name without the endings."""
     try:
         if path.exists() and not path.is_file():  # a link to a device would be read without end
             raise ValueError("it is no regular file")
@@ -86,7 +87,7 @@ def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = ""
         content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
         if not isinstance(content, dict):
             raise ValueError("it is JSON, but no object")
-        return parse(content)
+        return parse(content, path.name.removesuffix(".gz").removesuffix(".json"))
     except PermissionError as error:  # the file may be whole, so nobody is told to remove it
         remedy = "mend this and give the same command again"
         raise StoreError(f"cannot read {path}: {error.strerror}; {remedy}") from None
@@ -94,17 +95,6 @@ def read_json(path: Path, parse: Callable[[dict[str, Any]], T], advice: str = ""
         # The message of a KeyError is the name alone.
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
         raise DamagedError(f"{path} cannot be read ({reason})", advice=advice) from None
-
-
-def read_whole(paths: Iterable[Path], read: Callable[[Path], T]) -> tuple[dict[Path, T], dict[Path, str]]:
-    """Return what the files hold that are whole, and why others cannot be read."""
-    whole, damaged = dict[Path, T](), dict[Path, str]()
-    for path in paths:
-        try:
-            whole[path] = read(path)
-        except DamagedError as error:
-            (damaged[path],) = error.reasons
-    return whole, damaged
 
 
 @contextlib.contextmanager
@@ -183,8 +173,8 @@ def from_json(kind: Any, content: Any, name: str = "") -> Any:
     return content
 
 
-def record_from_json(content: dict[str, Any]) -> RunRecord:
-    """Return a finished run, after checking every value."""
+def record_from_json(content: dict[str, Any], name: str) -> RunRecord:
+    """Return the finished run of this name, after checking every value."""
     record: RunRecord = from_json(RunRecord, content)
     for moment in (record.started, record.finished):
         _require_moment(moment)
@@ -195,6 +185,9 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
         raise ValueError(f"it has {len(record.trial_origin)} origins for {trials} trials")
     if (record.winner is not None) is not (record.status is RunStatus.COMPLETE):
         raise ValueError(f"status {record.status.name} and its winner do not go together")
+    if record.key != name:
+        raise ValueError(f"it is the run of seed {record.seed} of {record.config} for {record.shape}")
+    parse_shape(record.shape)
     return record
 
 
@@ -204,8 +197,8 @@ def _require_moment(moment: str) -> None:
     np.datetime64(moment)  # raises for a day that no month has
 
 
-def rounds_from_json(content: dict[str, Any]) -> Rounds:
-    """Return a re-measurement, after checking every value."""
+def rounds_from_json(content: dict[str, Any], shape: str) -> Rounds:
+    """Return the re-measurement of a shape, after checking every value."""
     rounds: Rounds = from_json(Rounds, content)
     for times in rounds.times:
         states = () if times.origin else (times.sm_clock, times.temperature, times.throttle_reasons)
@@ -214,10 +207,12 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
             raise ValueError("its rounds have different lengths")
         if not (times.latency or times.failure or times.origin):
             raise ValueError("a winner has no timings and no failure")
+    if rounds.shape != shape:  # a copy would replace newer timings
+        raise ValueError(f"it has the winners of {rounds.shape}")
     return rounds
 
 
-def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
+def history_from_json(content: dict[str, Any], _: str) -> tuple[History, str]:
     """Return a search in progress, and when it started."""
     started = str(content.pop("started"))
     _require_moment(started)  # else the finished run could not be read
@@ -225,3 +220,27 @@ def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
         if "record" in candidate:  # earlier versions kept lists
             candidate["text"] = json.dumps(candidate.pop("record"))
     return from_json(History, content), started
+
+
+# How the files of a sweep are read, by their folder.
+PARSERS: Mapping[str, Callable[[dict[str, Any], str], Any]] = {
+    "runs": record_from_json,
+    "rounds": rounds_from_json,
+    "searches": history_from_json,
+}
+
+
+def read_file(path: Path) -> Any:
+    """Return what a file of a sweep holds, after checking every value."""
+    return read_json(path, PARSERS[path.parent.name])
+
+
+def read_whole(paths: Iterable[Path]) -> tuple[dict[Path, Any], dict[Path, str]]:
+    """Return what the files hold that are whole, and why others cannot be read."""
+    whole, damaged = dict[Path, Any](), dict[Path, str]()
+    for path in paths:
+        try:
+            whole[path] = read_file(path)
+        except DamagedError as error:
+            (damaged[path],) = error.reasons
+    return whole, damaged

@@ -31,19 +31,17 @@ from abtune.measure.store.as_dataset import (
     rounds_from_dataset,
 )
 from abtune.measure.store.disk import (
+    PARSERS,
     DamagedError,
-    history_from_json,
     locked,
     plain,
+    read_file,
     read_json,
     read_whole,
-    record_from_json,
     require_lock,
-    rounds_from_json,
     write_json,
     writing,
 )
-from abtune.shapes import parse_shape
 from abtune.stats.testing.looks import LOOKS, Look, looks_from_json
 
 # Without this file the runs beside it are of unknown settings.
@@ -127,7 +125,7 @@ class Store:
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
         """Hold the lock of the store while a sweep runs, after checking that the sweep may run."""
         self.check(plan)
-        for folder in (self.folder, *(self.folder / name for name in ("runs", "searches", "rounds"))):
+        for folder in (self.folder, *(self.folder / kind for kind in PARSERS)):
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder, self.dataset) as lock:
@@ -200,7 +198,7 @@ class Store:
         """Return all finished runs, including those that the present plan does not contain."""
         if self._is_dataset_alone:
             return records_from_dataset(open_dataset(self.dataset))
-        whole, damaged = read_whole(self._files("runs"), _read_record)
+        whole, damaged = read_whole(self._files("runs"))
         saved = self._saved(damaged)
         if damaged.keys() - saved.keys():
             raise self._damage()
@@ -217,7 +215,7 @@ class Store:
 
     def _mend(self) -> None:
         """Write the runs of damaged files as the dataset has them."""
-        _, damaged = read_whole(self._files("runs"), _read_record)
+        _, damaged = read_whole(self._files("runs"))
         saved = self._saved(damaged)
         if not saved:
             return
@@ -230,9 +228,7 @@ class Store:
 
     def _damage(self) -> DamagedError:
         """Return an error that names all damaged files, so that they can be removed at once."""
-        damaged = dict[Path, str]()
-        for kind, read in (("runs", _read_record), ("rounds", _read_rounds), ("searches", _read_search)):
-            damaged |= read_whole(self._files(kind), read)[1]
+        _, damaged = read_whole(path for kind in PARSERS for path in self._files(kind))
         saved = self._saved(damaged)
         return DamagedError(*(reason for path, reason in damaged.items() if path not in saved))
 
@@ -261,7 +257,8 @@ class Store:
 
     def record(self, run: Run) -> RunRecord:
         """Return a finished run."""
-        return _read_record(self._path("runs", run.key))
+        record: RunRecord = read_file(self._path("runs", run.key))
+        return record
 
     def forget_run(self, run: Run) -> None:
         """Remove a finished run, and the timings of its winner."""
@@ -286,7 +283,7 @@ class Store:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
         try:
-            return _read_search(path) if path.exists() else (History(), "")
+            return read_file(path) if path.exists() else (History(), "")
         except DamagedError:
             raise self._damage() from None
 
@@ -304,7 +301,7 @@ class Store:
         """Return all re-measurements by the label of their shape."""
         if self._is_dataset_alone:
             return _by_shape(rounds_from_dataset(open_dataset(self.dataset)))
-        whole, damaged = read_whole(self._files("rounds"), _read_rounds)
+        whole, damaged = read_whole(self._files("rounds"))
         if damaged:
             raise self._damage()
         return _by_shape(whole.values())
@@ -312,7 +309,7 @@ class Store:
     def _forget_times(self, record: RunRecord) -> None:
         path = self._path("rounds", record.shape)
         if path.exists():
-            self.save_rounds(_read_rounds(path).of(lambda *run: run != (record.config, record.seed)))
+            self.save_rounds(read_file(path).of(lambda *run: run != (record.config, record.seed)))
 
     def _files(self, kind: str) -> list[Path]:
         return sorted((self.folder / kind).glob("*.json.gz" if kind == "searches" else "*.json"))
@@ -321,7 +318,7 @@ class Store:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
 
 
-def _about(content: dict[str, Any]) -> dict[str, Any]:
+def _about(content: dict[str, Any], _: str) -> dict[str, Any]:
     require_identity(content["identity"])
     if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
         raise TypeError("a fact about it is no text, number or list")
@@ -336,28 +333,3 @@ def _latencies(measured: Mapping[str, Rounds], record: RunRecord) -> list[list[l
     """Return the timings of the winner of a run; empty if it has none."""
     winners = measured[record.shape].winners if record.shape in measured else ()
     return [one.latency for one in winners if (one.config, one.seed) == (record.config, record.seed)]
-
-
-def _read_search(path: Path) -> tuple[History, str]:
-    return read_json(path, history_from_json)
-
-
-def _read_rounds(path: Path) -> Rounds:
-    def parse(content: dict[str, Any]) -> Rounds:
-        rounds = rounds_from_json(content)
-        if rounds.shape != path.stem:  # a copy would replace newer timings
-            raise ValueError(f"it has the winners of {rounds.shape}")
-        return rounds
-
-    return read_json(path, parse)
-
-
-def _read_record(path: Path) -> RunRecord:
-    def parse(content: dict[str, Any]) -> RunRecord:
-        record = record_from_json(content)
-        if record.key != path.stem:
-            raise ValueError(f"it is the run of seed {record.seed} of {record.config} for {record.shape}")
-        parse_shape(record.shape)
-        return record
-
-    return read_json(path, parse)
