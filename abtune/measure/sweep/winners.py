@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_winners
+from abtune.measure.plan.records import Rounds, RunRecord, waiting_winners
 from abtune.measure.sweep.health_check import cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session
 from abtune.measure.workers.fork_server import CallFailed
@@ -21,9 +20,6 @@ from abtune.shapes import parse_shape
 
 # This many built kernels may wait in memory to be measured; one takes a quarter of a megabyte.
 KERNELS_AT_ONCE = 1000
-
-# What became of a winner, or of a transfer, before it is timed: a kernel, or the record of a failure.
-Prepared: TypeAlias = Built | WinnerTimes
 
 
 async def measure_all(session: Session) -> None:
@@ -86,15 +82,15 @@ def _affordable(
     return chosen
 
 
-async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
+async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Built]:
     """Return winners as their own configurations build them and, with transfers, as the others do."""
     plan = session.plan
 
-    async def build(record: RunRecord, config: Configuration) -> Prepared:
+    async def build(record: RunRecord, config: Configuration) -> Built:
         problem = Problem(shape=parse_shape(record.shape), config=config, target=plan.settings.target)
         try:
             task = (rebuild, problem, plan.settings, record)
-            built: Prepared = await session.cluster.run("search", *task, priority=priority)
+            built: Built = await session.cluster.run("search", *task, priority=priority)
         except CallFailed as error:
             raise cannot_take_over(config, error) from None
         return built
@@ -108,26 +104,23 @@ async def _build(session: Session, records: Sequence[RunRecord], priority: int) 
 
 
 async def _measure(
-    session: Session, label: str, built: Sequence[Prepared], priority: int, keep: Callable[[Rounds], None]
+    session: Session, label: str, built: Sequence[Built], priority: int, keep: Callable[[Rounds], None]
 ) -> None:
-    prepared, settings = list(_without_twins(built)), session.plan.settings
-    working = [one for one in prepared if isinstance(one, Built)]
+    settings = session.plan.settings
     rng_seed = int(rng_for(settings.rng_seed, "rounds", label).integers(2**31))
-    rounds: Rounds = await session.cluster.run(
-        "device", time_winners, label, settings, working, rng_seed, priority=priority
-    )
-    untimed = [one for one in prepared if isinstance(one, WinnerTimes)]
-    keep(rounds.with_times([*rounds.times, *untimed]))
+    task = (time_winners, label, settings, [*_without_twins(built)], rng_seed)
+    keep(await session.cluster.run("device", *task, priority=priority))
 
 
-def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
+def _without_twins(built: Sequence[Built]) -> Iterator[Built]:
     """Yield what was built; a transfer that is its winner's very kernel is not timed a second time."""
-    kernels = [one for one in built if isinstance(one, Built)]
-    own = {(one.times.config, one.times.seed): library_hash(one.kernels[0]) for one in kernels if one.is_own}
+    hashes = {
+        (one.times.config, one.times.seed): {*map(library_hash, one.kernels)} for one in built if one.is_own
+    }
     for one in built:
-        if isinstance(one, Built) and not one.is_own:
-            winner = own.get((one.times.origin, one.times.seed), "")
-            if {*map(library_hash, one.kernels)} == {winner}:
-                yield replace(one.times, status=TransferStatus.SAME_KERNEL, kernel=winner)
-                continue
-        yield one
+        kernels = {*map(library_hash, one.kernels)}
+        if kernels and not one.is_own and kernels == hashes.get((one.times.origin, one.times.seed)):
+            times = replace(one.times, status=TransferStatus.SAME_KERNEL, kernel=kernels.pop())
+            yield replace(one, times=times, kernels=())
+        else:
+            yield one

@@ -152,11 +152,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A winner, built by one configuration and ready to be timed."""
+    """A winner, as one configuration builds it, before it is timed."""
 
-    times: WinnerTimes  # whose winner it is, and which configuration built it; without timings so far
+    times: WinnerTimes  # whose winner it is, which configuration built it, and why it is not to be timed
     latency: float  # seconds of one call as its search measured it
-    kernels: tuple[Kernel, ...]  # variants of it; the fastest is timed. Its own configuration builds one
+    # variants of it, of which the fastest is timed; one of its own configuration, none where it failed
+    kernels: tuple[Kernel, ...] = ()
 
     @property
     def is_own(self) -> bool:
@@ -173,8 +174,8 @@ def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
         return call(*args, timeout=timeout)
 
 
-def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
-    """Return a winner as the configuration of a problem, its own or another, builds it; or its failure."""
+def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRecord) -> Built:
+    """Return a winner as the configuration of a problem, its own or another, builds it."""
     is_own, timeout = problem.config.name == won.config, WINNER_PATIENCE * settings.build_timeout
     times = WinnerTimes(config=problem.config.name, seed=won.seed, origin="" if is_own else won.config)
     kernels: list[Kernel] = []
@@ -191,12 +192,12 @@ def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRec
                 kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
             except ChildError as error:
                 failures.append(str(error))
-    if kernels:
-        return Built(times=times, latency=won.search_latency, kernels=tuple(kernels))
-    if not failures:
-        return replace(times, status=TransferStatus.DOES_NOT_FIT)
-    failure = f"the winner could not be built again: {failures[0]}" if is_own else failures[0]
-    return replace(times, status=TransferStatus.FAILED, failure=failure)
+    if not kernels and not failures:
+        times = replace(times, status=TransferStatus.DOES_NOT_FIT)
+    elif not kernels:
+        failure = f"the winner could not be built again: {failures[0]}" if is_own else failures[0]
+        times = replace(times, status=TransferStatus.FAILED, failure=failure)
+    return Built(times=times, latency=won.search_latency, kernels=tuple(kernels))
 
 
 def time_winners(
@@ -205,7 +206,7 @@ def time_winners(
     """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
     # Of several variants, one is chosen first, in rounds that are not kept: the fastest timing is too fast.
     rng = np.random.default_rng(rng_seed)
-    variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
+    variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built if one.kernels]
     several = [table for tables in variants if len(tables) > 1 for table in tables]
     with pool.slot("device") as slot:
         bench = _Bench(pool, slot, settings)
@@ -217,9 +218,11 @@ def time_winners(
         bench.time(chosen, settings.rounds, rng)
         device = bench.device_name()
         relieve(pool, slot, settings)
-    any_transfer = any(not one.is_own for one in built)  # only transfers need to know which kernels are equal
+    # Only transfers need to know which kernels are equal.
+    any_transfer = any(not table.built.is_own for table in chosen)
     rounds = Rounds(shape=label, device=device, host=socket.gethostname())
-    return rounds.with_times(table.times(hashed=any_transfer) for table in chosen)
+    timed = [table.times(hashed=any_transfer) for table in chosen]
+    return rounds.with_times([*timed, *(one.times for one in built if not one.kernels)])
 
 
 @dataclass(slots=True)
