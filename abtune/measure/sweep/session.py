@@ -61,7 +61,7 @@ class Session:
         self.transfer = with_transfers(measured.values(), planned=plan.transfer)
         self._measured = {label: len(rounds.winners) for label, rounds in measured.items()}
         self._left = Counter(run.shape.label for run in plan.runs if not store.is_finished(run))
-        self._winners = log_latencies(store.records())
+        self._winners = latencies_of(store.records())
         self._failed = 0
         self._moved = time.monotonic()  # when the last step was kept
 
@@ -73,8 +73,8 @@ class Session:
     def note_record(self, record: RunRecord) -> None:
         """Count a run that is over; tell failures, and the mean boost of shapes with two winners of both."""
         self._left[record.shape] -= 1
-        for cell, logs in log_latencies([record]).items():
-            self._winners.setdefault(cell, []).extend(logs)
+        for cell, latencies in latencies_of([record]).items():
+            self._winners.setdefault(cell, []).extend(latencies)
         configs = [config.name for config in self.plan.configs]
         boost, compared = mean_boost(self._winners, [shape.label for shape in self.plan.shapes], configs)
         self._failed += record.status is RunStatus.FAILED
@@ -110,8 +110,8 @@ class Session:
 
     def _latencies(self, label: str) -> list[float]:
         """Return the seconds of each winner of a shape, by their searches."""
-        cells = [self._winners.get((label, config.name), []) for config in self.plan.configs]
-        return [math.exp(log) for logs in cells for log in logs]
+        cells = (self._winners.get((label, config.name), []) for config in self.plan.configs)
+        return [latency for latencies in cells for latency in latencies]
 
     def is_due(self, label: str) -> bool:
         """Tell whether to re-measure a shape when time is up, although runs are left."""
@@ -138,22 +138,23 @@ class Session:
         return builds * statistics.median(self.cluster.builds or [BUILD_SECONDS]) + timing / devices
 
 
-def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:
-    """Return the log latencies of winners as their searches timed them, by shape and configuration."""
-    logs: dict[tuple[str, str], list[float]] = {}
+def latencies_of(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:
+    """Return the latencies of winners as their searches timed them, seconds, by shape and configuration."""
+    latencies: dict[tuple[str, str], list[float]] = {}
     for record in records:
         if record.status is RunStatus.COMPLETE:
-            logs.setdefault((record.shape, record.config), []).append(math.log(record.search_latency))
-    return logs
+            latencies.setdefault((record.shape, record.config), []).append(record.search_latency)
+    return latencies
 
 
 def mean_boost(
     winners: Mapping[tuple[str, str], Sequence[float]], shapes: Iterable[str], configs: Sequence[str]
 ) -> tuple[float, int]:
     """Return the mean boost over the shapes with two winners of both sides, a fraction, and their number."""
-    boosts = []
-    for shape in shapes:
-        sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
-        if min(map(len, sides)) >= 2:
-            boosts.append(statistics.mean(sides[0]) - statistics.mean(sides[1]))
-    return math.expm1(statistics.mean(boosts)) if boosts else math.nan, len(boosts)
+    pairs = ([winners.get((shape, configs[side]), ()) for side in (0, -1)] for shape in shapes)
+    ratios = [
+        statistics.geometric_mean(baseline) / statistics.geometric_mean(candidate)
+        for baseline, candidate in pairs
+        if min(len(baseline), len(candidate)) >= 2
+    ]
+    return statistics.geometric_mean(ratios) - 1 if ratios else math.nan, len(ratios)
