@@ -231,6 +231,10 @@ def test_columns_find_the_importer_of_unknown_content(empty_folder: Path, run: R
             "log.txt: a tuning log does not say its configuration: abtune import --run NAME=log",
         ),
         (
+            ["databases", "tuned/mainline-0"],
+            "does not say its configuration: abtune import databases --run NAME=tuned/mainline-0 --out",
+        ),
+        (
             ["logs", "--pattern", "log-{seed}.txt"],
             "a tuning log does not say its configuration; write {config} where --pattern has it, or give",
         ),

@@ -178,7 +178,9 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
 
     files = given["files"]
     if files and importer.inputs is Inputs.RUNS:
-        command = import_command(Path(files[0]), run=True, importer=importer.name if importer.like else "")
+        # Who had to name the importer has to name it again.
+        named = "" if _FOUND in click.get_current_context().meta else importer.name
+        command = import_command(Path(files[0]), run=True, importer=named)
         raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
     pattern = given.get("pattern", "")
     if pattern and "{config}" not in pattern and importer.inputs is Inputs.RUNS:

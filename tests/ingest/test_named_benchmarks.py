@@ -25,8 +25,10 @@ NO_SHAPE = (
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
 
 
-def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = "") -> Imported:
-    values = {"shape": shape, "unit": "", "columns": "", "seed-is": ""}
+def read(
+    importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = "", configs: str = ""
+) -> Imported:
+    values = {"shape": shape, "unit": "", "columns": "", "seed-is": "", "configs": configs}
     return run_importer(importer_named(importer), find_files(files, runs), values)
 
 
@@ -263,6 +265,29 @@ def test_each_launch_of_benchmark_dotnet_is_a_seed(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text, encoding="utf-8")
     latency = read("benchmark-dotnet", f"a={tmp_path / 'a'}").dataset["latency"].values[0, 0, :, 0]
     np.testing.assert_allclose(latency, [[4.5e-9, 3e-9], [4e-9, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("jobs", "configs"),
+    [
+        (("ShortRun(IterationCount=3)", "MediumRun(IterationCount=15)"), ["ShortRun", "MediumRun"]),
+        (("Job-ABCDEF(Runtime=.NET 8.0)", "Job-UVWXYZ(Runtime=.NET 9.0)"), [".NET 8.0", ".NET 9.0"]),
+        (("DefaultJob", ".NET 9.0(Runtime=.NET 9.0)"), ["DefaultJob", ".NET 9.0"]),
+    ],
+)
+def test_jobs_of_benchmark_dotnet_are_told_apart(
+    tmp_path: Path, jobs: tuple[str, str], configs: list[str]
+) -> None:
+    """A file has a benchmark once for each job, under one full name."""
+    entries = []
+    for job, time in zip(jobs, (6, 3), strict=True):
+        (entry,) = json.loads(dot_net(("Result", 1, time, 1)))["Benchmarks"]
+        entries.append({**entry, "FullName": "B.a(n: 5)", "DisplayInfo": f"B.a: {job} [n=5]"})
+    content = json.dumps({"Benchmarks": entries, "HostEnvironmentInfo": {}})
+    (tmp_path / "a.json").write_text(content, encoding="utf-8")
+    dataset = read("benchmark-dotnet", files=(f"{tmp_path}/a.json",), configs=",".join(configs)).dataset
+    assert dataset["config"].values.tolist() == configs
+    np.testing.assert_allclose(dataset["latency"].values.ravel(), [6e-9, 3e-9])
 
 
 def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:

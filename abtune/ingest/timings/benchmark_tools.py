@@ -56,6 +56,8 @@ _JMH_SETTINGS = ("threads", "mode", "measurementBatchSize")
 # What a comparison may be about.
 _JMH_OTHERS = ("jdkVersion", "vmName", "jvmArgs")
 _DOT_NET_SETTINGS, _DOT_NET_OTHERS = ("Configuration", "HasAttachedDebugger"), ("RuntimeVersion", "OsVersion")
+# Of a job without a name BenchmarkDotNet makes one up, such as Job-QWERTY(Runtime=.NET 8.0).
+_DOT_NET_JOB = re.compile(r": (?:Job-[A-Z]+\((?P<settings>.*?)\)|(?P<name>[^(\[]*[^(\[ ]))")
 _PYPERF_SETTINGS, _PYPERF_OTHERS = ("hostname",), ("python_version", "python_implementation")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
@@ -281,13 +283,15 @@ def benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
     with well_formed("JSON, but not of BenchmarkDotNet: Benchmarks with a FullName and Measurements"):
         host = document.get("HostEnvironmentInfo")
         settings, others = said_in(host, _DOT_NET_SETTINGS), said_in(host, _DOT_NET_OTHERS)
+        jobs = Counter(entry.get("FullName") for entry in document["Benchmarks"])
         for number, entry in enumerate(document["Benchmarks"]):
             where, launches = f"Benchmarks[{number}]", dict[int, list[float]]()
             if "Measurements" not in entry:
                 raise DatasetError(f"{where}: has no Measurements; export it with JsonExporter.Full")
-            failed = FileCell(
-                where=where, name=entry["FullName"], rounds=(), settings=settings, others=others
-            )
+            name = entry["FullName"]
+            if jobs[name] > 1 and (job := _DOT_NET_JOB.search(entry.get("DisplayInfo", ""))):
+                name += f" {job['name'] or job['settings']}"
+            failed = FileCell(where=where, name=name, rounds=(), settings=settings, others=others)
             for measured in entry["Measurements"]:
                 if "Result" in {measured["IterationMode"], measured.get("IterationStage")}:
                     time = measured["Nanoseconds"] / measured["Operations"]
