@@ -13,10 +13,12 @@ from pathlib import Path
 from abtune.errors import DatasetError
 from abtune.ingest.table_columns import (
     FIELDS,
+    MEANS,
     NAMES_FIRST,
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
+    TOTALS,
     UNIT,
     have_units,
     known_heading,
@@ -24,6 +26,7 @@ from abtune.ingest.table_columns import (
     listed_columns,
     measured,
     sizes,
+    words_of,
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
@@ -63,14 +66,14 @@ _REMEDIES = {
         *("window.BENCHMARK_DATA=", "ops/sec\u00b1", '"rme":'),  # JavaScript
     ),
     'write the times of each trial, in Julia: foreach(println, ["time_ns"; trial.times]); then give --run '
-    "and --shape": ("BenchmarkTools.Trial:", '"BenchmarkTools.Trial"'),
+    "and --shape": ("BenchmarkTools.Trial:", '"BenchmarkTools":'),
     "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms --shape LABEL "
     "--out t.nc": ('^{"device_name":',),
     "give the files sample.json of criterion: target/criterion/*/new/sample.json": (
         *("^group,function,value,", '^{"group_id":', '^{"mean":{"confidence_interval"', "time:["),
     ),
     "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns "
-    "'shape=Name,time=Duration (ns)'": ("Time(%),TotalTime(ns),",),
+    "'shape=Name,time=Duration (ns)'": ("Time(%),TotalTime(ns),", '"Time(%)","TotalTime(ns)",'),
     "write JSON: -rf json -rff FILE": ('"Benchmark","Mode","Threads"', "ModeCntScore"),  # JMH
     "write its times alone: ncu --csv --metrics gpu__time_duration.sum; then --columns 'shape=Kernel "
     "Name,time=Metric Value,unit=Metric Unit'": ('"MetricName","MetricUnit","MetricValue"',),
@@ -120,8 +123,6 @@ _RULES = re.compile(r"\s*=+( +=+)+ *\n")
 _LIST_OF_NUMBERS = re.compile(r'"\s*:\s*\[\s*[0-9]')
 _ONE_RECORD = 'write a record for each list: {"shape": "gemm", "config": "old", "time_ms": [1.2, 1.3]}'
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
-# Words of columns that sum up timings.
-_STATISTIC = re.compile(r"(.*[\W_])?(mean|median|med|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
     r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
@@ -159,7 +160,9 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
         files = itertools.islice(sorted(folder.glob(below)), 20)  # a folder may have thousands
         readable = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
         if any(map(is_known, readable)):
-            return f"give what is in it: {import_command(folder, run=True, below=f'/{below}')}"
+            return (
+                f"give the files of each configuration: {import_command(folder, run=True, below=f'/{below}')}"
+            )
     return ""
 
 
@@ -189,6 +192,10 @@ def _hint_of_table(path: Path, text: str) -> str:
 
 def _is_clock(name: str) -> bool:
     return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
+
+
+def _is_statistic(name: str) -> bool:
+    return not words_of(name).isdisjoint({*MEANS, "std", "stddev"})
 
 
 def _hint_of_lower_table(path: Path, text: str) -> str:
@@ -260,8 +267,14 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
         joined = shlex.quote(shortened("shape=" + "+".join([columns[0], *others]), 400))
         one = "; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
         labels = "the labels" if otherwise else f"the labels: --columns {joined}{one}"
-        remedy = f"take out {listed(map(shortened, others))}, or write {them} into {labels}"
-    return f"if {listed(map(shortened, configs))} are configurations, {remedy}"
+        remedy = f"take out {_few_of(others)}, or write {them} into {labels}"
+    return f"if {_few_of(configs)} are configurations, {remedy}"
+
+
+def _few_of(names: Sequence[str]) -> str:
+    """Return columns as text, as many as a reader takes in."""
+    few = [*map(shortened, names[:6]), *([f"{len(names) - 6} more"] if len(names) > 6 else [])]
+    return listed(few)
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
@@ -271,7 +284,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
         is_timed = "key" in columns or any(
-            _is_clock(name) or _STATISTIC.fullmatch(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
+            _is_clock(name) or _is_statistic(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
             for name in columns
         )
         if len(row or columns) != len(columns) or (has_records(text) and not is_timed):
@@ -290,7 +303,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     clocks = list(filter(_is_clock, columns))
     if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
         clocks += filter(_VALUE.fullmatch, columns)
-    if all("total" in clock.casefold() for clock in clocks) and any(map(_STATISTIC.fullmatch, columns)):
+    if all(words_of(clock) & TOTALS for clock in clocks) and any(map(_is_statistic, columns)):
         return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"

@@ -33,13 +33,17 @@ _BESIDE_STATISTICS = re.compile(
 )
 _QUOTIENT = re.compile(
     r"((.{1,80}[ _-])?speed-?\s?up|ratio|improvement)"
-    r"( .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
+    r"(:? .{1,80} (vs\.?|over) .{1,80}| ?[(\[][^()\[\]]{1,80}[)\]])?|"
     r"(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
+# Words of columns that sum up timings, and those that a total and its mean share.
+TOTALS, MEANS = frozenset({"total", "sum"}), frozenset({"mean", "median", "med", "average", "avg"})
+_CLOCKS = frozenset(_TIME_NAMES)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 # A column with the unit of each time; one of something else, such as memory_unit, is none.
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
@@ -62,6 +66,18 @@ def time_columns(row: Sequence[str]) -> list[int]:
     """Return which columns are of times by their names: time, time_us, latency (ms)."""
     headings = map(known_heading, row)
     return [i for i, heading in enumerate(headings) if heading and heading.name.casefold() in _TIME_NAMES]
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a name, also of camel case: total, duration and ns of TotalDurationNs."""
+    return {word.casefold() for word in _WORD.findall(name)}
+
+
+def means_of(total: str, row: Sequence[str]) -> list[str]:
+    """Return the columns that may be the mean of what one sums up: AverageNs of TotalDurationNs."""
+    rest = words_of(total) - TOTALS - _CLOCKS
+    words = {name: words_of(name) for name in row}
+    return [name for name, own in words.items() if own & MEANS and own - MEANS - _CLOCKS == rest]
 
 
 def lacks_names(row: Sequence[str]) -> bool:
@@ -128,6 +144,8 @@ SIZE = re.compile(
     r"grd[xyz]?"  # of a launch, in nsys and rocprof: kernels of one name work on different sizes
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
+# What a name gives a value, such as M and K of B=8, M=256, K=128.
+_ASSIGNED = re.compile(r"\b(\w{1,40}) ?=")
 _STATISTIC = re.compile(
     r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
     "lo|low|lower|hi|high|upper)"
@@ -152,6 +170,11 @@ def sizes(names: Iterable[str]) -> set[str]:
 def check_names(configs: Iterable[str]) -> None:
     """Refuse columns whose names say that they are no configurations."""
     names = {name.casefold(): name for name in configs}
+    if all(len(_EXTENTS.intersection(_ASSIGNED.findall(folded))) > 1 for folded in names):
+        are = f"columns such as {shortened(next(iter(names.values())))!r} are shapes by their names"
+        raise DatasetError(
+            f"{are}; transpose the table (in Compare of PyTorch, swap sub_label and description)"
+        )
     sized = sizes(names)
     if len(parts := [shortened(name) for folded, name in names.items() if _PART.fullmatch(folded)]) > 1:
         raise DatasetError(

@@ -116,6 +116,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns",
         ),
         (
+            '"Time (%)","Total Time (ns)","Instances","Avg (ns)","Name"\n"50.0","90","9","10.0","k"\n',
+            "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns",
+        ),
+        (
             '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Value"\n"0","k","t","1"\n',
             "each NAME is one of ID, Kernel Name, Metric Name, Metric Value",
         ),
@@ -145,7 +149,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "(M, N);a-latency;b-speedup;b-latency\n(8, 8);2.5;1.25;2.0\n",
             "--columns 'shape=(M, N)' --unit UNIT --out",
         ),
-        ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "shape=NAME,config=NAME,time=NAME"),
+        ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "or name a mean: --columns time=NAME"),
+        (
+            f"k,{','.join(f't{n}_ms,size{n}' for n in range(9))}\nx{',1' * 18}\n",
+            "if t0_ms, t1_ms, t2_ms, t3_ms, t4_ms, t5_ms and 3 more are configurations, take out size0, ",
+        ),
         ("counter-value,unit,event,event-runtime\n4,msec,cpu-clock,4000000\n", "time=NAME --out"),
         ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
         # a line with a unit of times below a heading is none
@@ -357,7 +365,11 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         ),
         (b"model,n_gen,avg_ns,avg_ts,stddev_ts\nm,1,2,3,4\n", "llama-bench -o json"),
         (
-            b'[{"Julia":"1"},[["BenchmarkGroup",{"data":{"f":["BenchmarkTools.Trial",{}]}}]]]',
+            b'[{"Julia":"1","BenchmarkTools":"0.0.3"},[["BenchmarkTools.Trial",{}]]]',
+            "in Julia: foreach",
+        ),
+        (
+            b'[{"Julia":"1","BenchmarkTools":"1.0.0"},[["BenchmarkGroup",{"data":{"f":["Trial",{}]}}]]]',
             "in Julia: foreach",
         ),
         (
@@ -390,7 +402,8 @@ def test_a_folder_of_results_says_what_to_give(tmp_path: Path, content: str, bel
         results.write_text("just some words\n", encoding="utf-8")
     else:
         shutil.copytree(TUNED / "mainline-0" / content.replace("deep", ""), results)
-    command = f"give what is in it: abtune import --run NAME='{tmp_path}{below}' --out {tmp_path.name}.nc"
+    files = f"--run NAME='{tmp_path}{below}' --out {tmp_path.name}.nc"
+    command = f"give the files of each configuration: abtune import {files}"
     with pytest.raises(InputError) as raised:
         recognise(sources(tmp_path))
     assert str(raised.value).endswith(command if below else "with columns shape, config, seed and time_ms")

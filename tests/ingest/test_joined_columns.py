@@ -229,6 +229,21 @@ def test_prints_of_compare_tell_their_tables_apart(tmp_path: Path) -> None:
     assert np.isnan(boosts(imported)[1])
 
 
+def test_prints_of_compare_may_have_shapes_in_columns(tmp_path: Path) -> None:
+    """Their times would be compared as those of configurations."""
+    text = COMPARED.format(last=10, more="", unit="seconds (s)").replace("old (a)", "M=64, K=8")
+    with pytest.raises(DatasetError, match="are shapes by their names; transpose the table"):
+        read(tmp_path, text.replace("new  |  speed", "M=64, K=16  |  speed"))
+    assert labels_of(read(tmp_path, text).dataset, "config") == ["M=64, K=8", "new"]
+
+
+def test_speedups_of_compare_may_say_of_what(tmp_path: Path) -> None:
+    """PyTorch's own scripts write the sides behind a colon."""
+    text = COMPARED.format(last=10.25, more="", unit="microseconds (us)")
+    imported = read(tmp_path, text.replace("speed-up old vs new", "Speed-up: new vs old"))
+    assert labels_of(imported.dataset, "config") == ["old (a)", "new"]
+
+
 def test_a_line_of_many_dashes_is_read_at_once() -> None:
     """The time to look for a title would else grow with the cube of the length of a line."""
     assert compared_rows(["[" + "-" * 100_000, " | a | b"]) == {}

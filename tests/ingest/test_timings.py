@@ -651,6 +651,7 @@ def test_a_column_that_tells_configurations_apart_is_said(
     [
         *(("commit", "abc", "def"), ("commit_date", "05-01", "05-02"), ("impl", "a", "b")),
         *(("speed", "3.25", "4.5"), ("occupancy", "50%", "75%"), ("day", "1", "1"), ("side", "old", "new")),
+        *(("rmse_error", "5.59e-08", "2.17e-04"), ("bytes", "1e9", "2E+9")),
     ],
 )
 def test_a_column_that_says_nothing_new_is_not_said(tmp_path: Path, name: str, old: str, new: str) -> None:
@@ -766,6 +767,19 @@ def test_sizes_that_split_the_only_run_of_each_shape_make_no_repeats(tmp_path: P
         path.write_text("shape,batch,time_us\n" + "".join(lines), "utf-8")
     with pytest.raises(DatasetError, match="column batch says '32' and '8' of one run"):
         read(runs=[f"{path.stem}={path}" for path in paths])
+
+
+def test_sizes_that_are_a_label_can_be_joined_with_others(tmp_path: Path) -> None:
+    """The message calls them shape, though no column does."""
+    path = tmp_path / "t.csv"
+    lines = [f"{n},{n}.0,{lam},{config},1.5\n" for n in (50, 60) for lam in (20, 50) for config in "ab"]
+    path.write_text("size,p,lam,config,time_ms\n" + "".join(lines), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"join columns: --columns shape=shape[+]lam;"):
+        read(path)
+    dataset = read(path, columns={"shape": "shape+lam"}).dataset
+    assert dataset["shape"].values.tolist() == [
+        f"size={n}_p={n}_lam={lam}" for n in (50, 60) for lam in (20, 50)
+    ]
 
 
 @pytest.mark.parametrize("heading", ["kernel,variant,time_us", "device,batch,time_us"])
@@ -1057,6 +1071,16 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "shape,config,timeMs,averageMs\nx,a,8,4\nx,b,9,3\n",
             {},
             "timeMs may be a total, and averageMs its mean; name .* --columns time=averageMs$",
+        ),
+        (  # of kernels that one side calls more often (nsys, rocprof)
+            "config,Name,Calls,TotalDurationNs,AverageNs\na,x,2,8,4\nb,x,3,12,4\n",
+            {"columns": {"shape": "Name", "time": "TotalDurationNs"}},
+            "TotalDurationNs may be a total, and AverageNs its mean; name .* --columns time=AverageNs$",
+        ),
+        (
+            "Total Time (ns),Instances,Avg (ns),Med (ns),Name\n8,2,4,4,x\n",
+            {"columns": {"shape": "Name", "time": "Total Time (ns)"}},
+            r"Total Time (ns\) may be a total, and Avg (ns\) its mean; .* --columns 'time=Avg (ns\)'$",
         ),
         (
             '{"shape": "x", "config": "a", "time_ms": [[1, 2], [3, 4]]}',

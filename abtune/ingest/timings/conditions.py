@@ -28,7 +28,8 @@ _NAMES_CONFIG = re.compile(
 # Columns whose decimals are no measured numbers.
 _VERSION = re.compile(r".*version|python|jdk|cuda|cudnn|rocm|(py)?torch|triton|tvm", re.IGNORECASE)
 # In other columns, decimals and percentages were measured. Whole numbers may have been set, or counted.
-_MEASURED, _NUMBER = re.compile(r"\d*\.\d+ ?%?|\d+ ?%"), re.compile(r"\d*\.?\d+ ?%?")
+_MEASURED = re.compile(r"\d*\.\d+(e[-+]?\d+)? ?%?|\d+(e[-+]?\d+| ?%)", re.IGNORECASE)
+_NUMBER = re.compile(rf"{_MEASURED.pattern}|\d+", re.IGNORECASE)
 # A container is called by twelve digits that are new in each run, and say nothing of its machine.
 _CONTAINER = re.compile("[0-9a-f]{12}")
 # Settings that name what the times were measured on.

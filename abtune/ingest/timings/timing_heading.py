@@ -19,15 +19,18 @@ from abtune.ingest.table_columns import (
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
+    TOTALS,
     UNIT,
     check_names,
     have_units,
     known_heading,
     lacks_names,
     listed_columns,
+    means_of,
     measured,
     sizes,
     time_columns,
+    words_of,
 )
 from abtune.ingest.timings.repeats import MACHINE, SETTING
 from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named
@@ -179,11 +182,12 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
                 f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
                 f"time_ns, or in the column that --columns time=NAME names{as_wide}"
             )
-        sums = [name for name in row if _MEAN.search(name) and _MEAN.sub("time", name) == row[times[0]]]
-        if sums:  # of many calls, whose number may differ (trtexec --exportProfile)
-            both = f"{row[times[0]]} may be a total, and {sums[0]} its mean"
-            raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={sums[0]}')}")
         columns["time"] = times[0]
+    time = row[columns["time"]]
+    means = means_of(time, row) if "time" not in names or words_of(time) & TOTALS else []
+    if means:  # of many calls, whose number may differ (trtexec --exportProfile, rocprof --stats)
+        both = f"{shortened(time)} may be a total, and {shortened(means[0])} its mean"
+        raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={means[0]}')}")
     if len(set(columns.values())) < len(columns):
         raise InputError("one column would be two things; give each a column of its own by --columns")
     return Table(

@@ -194,11 +194,14 @@ def _read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> None:
 def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, with several columns as one where they are the label of a shape."""
     _, heading = next(table_rows(text), (0, []))
-    several = names.get("shape", "").split("+")
-    if len(several) > 1 and names["shape"] not in heading:
-        return join_columns(table_rows(text), [index_of(name, heading) for name in several], names["shape"])
     rows = iter(with_labels(table_rows(text), least=1, by_name=has_records(text)))
     number, own = next(rows)
+    several = names.get("shape", "").split("+")
+    if len(several) > 1 and names["shape"] not in heading:
+        # Messages call sizes that are the label by themselves shape.
+        sized = {} if "shape" in heading else {"shape": [name for name in heading if name not in own]}
+        columns = itertools.chain.from_iterable(sized.get(name) or [name] for name in several)
+        return join_columns(table_rows(text), [index_of(name, heading) for name in columns], names["shape"])
     told = {name.casefold() for name in names.values()}
     is_one_told = not told.isdisjoint(map(str.casefold, set(heading) - set(own)))
     return table_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
