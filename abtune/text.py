@@ -159,9 +159,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(words: Iterable[str], link: str = "and") -> str:
-    """Return ``a``, ``a and b``, ``a, b and c``."""
+def listed(words: Iterable[str], link: str = "and", most: int | None = None) -> str:
+    """Return ``a``, ``a and b``, ``a, b and c``; of more than the ``most``, ``a, b and 2 more``."""
     *first, last = words
+    if most is not None and len(first) >= most:
+        first, last = first[:most], f"{len(first) + 1 - most} more"
     return f"{', '.join(first)} {link} {last}" if first else last
 
 

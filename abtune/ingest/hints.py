@@ -13,7 +13,6 @@ from pathlib import Path
 from abtune.errors import DatasetError
 from abtune.ingest.table_columns import (
     FIELDS,
-    MEANS,
     NAMES_FIRST,
     ONLY_QUOTIENTS,
     OUTCOME,
@@ -26,11 +25,21 @@ from abtune.ingest.table_columns import (
     listed_columns,
     measured,
     sizes,
-    words_of,
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
-from abtune.ingest.units import PER_SECOND, UNITS, has_unit, plainly, split_unit, unit_named
+from abtune.ingest.timings.repeats import RUNS
+from abtune.ingest.units import (
+    MEANS,
+    PER_SECOND,
+    SPREADS,
+    UNITS,
+    has_unit,
+    plainly,
+    split_unit,
+    unit_named,
+    words_of,
+)
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -125,15 +134,13 @@ _ONE_RECORD = 'write a record for each list: {"shape": "gemm", "config": "old", 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
-    r"(?!.*(compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
+    r"(?!.*(ops|compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
     r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
     r"(samples_)?[mun]?s)",
     re.IGNORECASE,
 )
 # What may be a time beside a column of units.
 _VALUE = re.compile(r"(.*[\W_])?value", re.IGNORECASE)
-# A column that numbers runs or repeats and says nothing about what was timed.
-_NUMBERS_RUNS = re.compile("runs?|reps?|repetitions?|trials?|iterations?|iter|sample|attempt", re.IGNORECASE)
 
 
 def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
@@ -160,9 +167,8 @@ def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
         files = itertools.islice(sorted(folder.glob(below)), 20)  # a folder may have thousands
         readable = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
         if any(map(is_known, readable)):
-            return (
-                f"give the files of each configuration: {import_command(folder, run=True, below=f'/{below}')}"
-            )
+            command = import_command(folder, run=True, below=f"/{below}")
+            return f"give the files of each configuration: {command}"
     return ""
 
 
@@ -195,7 +201,7 @@ def _is_clock(name: str) -> bool:
 
 
 def _is_statistic(name: str) -> bool:
-    return not words_of(name).isdisjoint({*MEANS, "std", "stddev"})
+    return not words_of(name).isdisjoint(MEANS | SPREADS)
 
 
 def _hint_of_lower_table(path: Path, text: str) -> str:
@@ -267,14 +273,8 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
         joined = shlex.quote(shortened("shape=" + "+".join([columns[0], *others]), 400))
         one = "; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
         labels = "the labels" if otherwise else f"the labels: --columns {joined}{one}"
-        remedy = f"take out {_few_of(others)}, or write {them} into {labels}"
-    return f"if {_few_of(configs)} are configurations, {remedy}"
-
-
-def _few_of(names: Sequence[str]) -> str:
-    """Return columns as text, as many as a reader takes in."""
-    few = [*map(shortened, names[:6]), *([f"{len(names) - 6} more"] if len(names) > 6 else [])]
-    return listed(few)
+        remedy = f"take out {listed(map(shortened, others), most=6)}, or write {them} into {labels}"
+    return f"if {listed(map(shortened, configs), most=6)} are configurations, {remedy}"
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
@@ -320,7 +320,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     # A cell of JSON may have several times.
     cells = [cell.strip("[]").split(",")[0] for cell in row[1:]]
     is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, cells))
-    if len(others) > 1 and not has_config and (timed == others or is_bare):
+    if len({*others} - sizes(columns)) > 1 and not has_config and (timed == others or is_bare):
         return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
     return _hint_of_long(path, columns, clocks)
 
@@ -329,7 +329,7 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
     """Return what to do with a table whose columns may be configurations, with units if ``is_timed``."""
     stubs = [columns[0], *(name for name in columns[1:] if name in sizes(columns))]
     told, also = f"--columns {shlex.quote('shape=' + '+'.join(stubs))}", ""
-    if _NUMBERS_RUNS.fullmatch(columns[0]):
+    if columns[0].casefold() in RUNS:
         told = f"--shape LABEL --columns {shlex.quote(f'seed={columns[0]}')}"
         also = " (repeat in place of seed if all lines are of one process)"
     command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))

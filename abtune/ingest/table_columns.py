@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, Heading, read_heading, unit_named
+from abtune.ingest.units import LONGEST_CELL, MEANS, PER_SECOND, Heading, read_heading, unit_named, words_of
 from abtune.text import shortened
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
@@ -40,10 +40,8 @@ ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Sha
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
-# Words of columns that sum up timings, and those that a total and its mean share.
-TOTALS, MEANS = frozenset({"total", "sum"}), frozenset({"mean", "median", "med", "average", "avg"})
-_CLOCKS = frozenset(_TIME_NAMES)
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
+# A word of columns that sum up timings.
+TOTALS = frozenset({"total", "sum"})
 # A column with the unit of each time; one of something else, such as memory_unit, is none.
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
@@ -68,16 +66,11 @@ def time_columns(row: Sequence[str]) -> list[int]:
     return [i for i, heading in enumerate(headings) if heading and heading.name.casefold() in _TIME_NAMES]
 
 
-def words_of(name: str) -> set[str]:
-    """Return the words of a name, also of camel case: total, duration and ns of TotalDurationNs."""
-    return {word.casefold() for word in _WORD.findall(name)}
-
-
 def means_of(total: str, row: Sequence[str]) -> list[str]:
     """Return the columns that may be the mean of what one sums up: AverageNs of TotalDurationNs."""
-    rest = words_of(total) - TOTALS - _CLOCKS
+    rest = words_of(total).difference(TOTALS, _TIME_NAMES)
     words = {name: words_of(name) for name in row}
-    return [name for name, own in words.items() if own & MEANS and own - MEANS - _CLOCKS == rest]
+    return [name for name, own in words.items() if own & MEANS and own.difference(MEANS, _TIME_NAMES) == rest]
 
 
 def lacks_names(row: Sequence[str]) -> bool:

@@ -149,6 +149,9 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "(M, N);a-latency;b-speedup;b-latency\n(8, 8);2.5;1.25;2.0\n",
             "--columns 'shape=(M, N)' --unit UNIT --out",
         ),
+        ("Sets,AverageTime,StandardDeviation\n1.0,0.5,0.1\n", "or name a mean: --columns time=NAME"),
+        ("bogo ops/s (real time),test,opt\n99.5,x,a\n", "shape=NAME,config=NAME,time=NAME --unit"),
+        ("Algorithm,Threads,Throughput\nA,1,14993\n", "shape=NAME,config=NAME,time=NAME --unit"),
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "or name a mean: --columns time=NAME"),
         (
             f"k,{','.join(f't{n}_ms,size{n}' for n in range(9))}\nx{',1' * 18}\n",

@@ -129,6 +129,15 @@ def test_every_kind_of_trial_is_read(tmp_path: Path) -> None:
     assert float(dataset["latency"]) == pytest.approx(2.5e-3)
 
 
+def test_trials_may_be_numbered_from_zero(tmp_path: Path) -> None:
+    """So TVM did in 2022; a number that is missing is still said."""
+    events = [f"{number}: GFLOPs: 1. Time: {time} us. Best" for number, time in enumerate((3, 2, 4))]
+    trials = read(write(tmp_path, task_log(*events)))["trial_latency"]
+    assert trials.values.ravel().tolist() == pytest.approx([3e-6, 2e-6, 4e-6])
+    with pytest.raises(DatasetError, match="line 2: trial 2 of main follows trial 1"):
+        read(write(tmp_path, task_log(events[0], events[2])))
+
+
 @pytest.mark.parametrize(
     ("events", "said"),
     [

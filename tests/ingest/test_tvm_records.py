@@ -56,6 +56,18 @@ def test_records_of_the_real_tuner() -> None:
     assert read(f"new={RECORDS}/ansor-3.json").dataset.sizes["shape"] == 2
 
 
+def test_tasks_may_have_different_numbers_of_trials(tmp_path: Path) -> None:
+    """Only the runs of one task are compared, so only theirs are said."""
+    other = OK.replace("k", "l", 1)
+    for name, records in (("a", [OK, other, other]), ("b", [OK.replace("0.001", "0.002"), other, other])):
+        (tmp_path / name).write_text("\n".join(records), encoding="utf-8")
+    runs = [f"old={tmp_path / 'a'}", f"new={tmp_path / 'b'}"]
+    assert not [note for note in read(*runs).notes if "fewer trials" in note]
+    with (tmp_path / "b").open("a", encoding="utf-8") as file:
+        file.write(f"\n{other}")
+    assert "runs have 2 to 3 trials; fewer trials find slower winners" in read(*runs).notes
+
+
 def test_a_file_that_lacks_a_task_is_said(tmp_path: Path) -> None:
     """A search that was stopped has fewer tasks than others of its configuration."""
     for number, tasks in enumerate((("k", "l"), ("k",), ("k", "l"))):

@@ -45,6 +45,7 @@ class Task:
     name: str
     flop: float = math.nan  # NaN before the first row of the table
     done: bool = True
+    first: int = 1  # the number of its first trial, which was 0 in 2022
     trials: list[Trial] = field(default_factory=list)  # one for each line about a trial
     # By the table, which tells only the best time after each batch: the last trial of the batch has it.
     told: list[Trial] = field(default_factory=list)
@@ -144,7 +145,9 @@ def _signature(text: str) -> tuple[str, str] | None:
 
 def _add_trial(task: Task, match: re.Match[str], after: str) -> None:
     number = int(match["number"])
-    if number != len(task.trials) + 1:
+    if number == 0 and not task.trials:
+        task.first = 0
+    if number != len(task.trials) + task.first:
         follows = f"trial {number} of {match['task']} follows trial {len(task.trials)}"
         raise DatasetError(f"{follows}; {_ONE_RUN}")
     status, seconds = TrialStatus.OK, math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -185,8 +186,8 @@ def _notes(dataset: xr.Dataset, seed_unit: str) -> Iterator[str]:
     )
     yield f"each {seed_unit} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
     if "trial_status" in dataset:
-        trials = all_trials_made(dataset)
-        if len({*trials}) > 1:
+        made_of = [all_trials_made(dataset.isel(shape=[index])) for index in range(dataset.sizes["shape"])]
+        if trials := [*itertools.chain.from_iterable(some for some in made_of if len({*some}) > 1)]:
             yield f"runs have {min(trials)} to {max(trials)} trials; fewer trials find slower winners"
         if (dataset["trial_status"].values == TrialStatus.UNKNOWN).any():
             yield "the best time is known after each batch of trials only, not for single trials"

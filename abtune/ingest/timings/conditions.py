@@ -131,7 +131,7 @@ def _by_value(runs: _Runs) -> str:
         f"{value} in {some_of(configs)}" if whole else f"{value} {listed(f'in {side}' for side in configs)}"
         for value, configs in sides.items()
     ]
-    return listed(texts if len(texts) < 4 else [*texts[:3], f"{len(texts) - 3} more"])
+    return listed(texts, most=3)
 
 
 def _of_shapes(some: Sequence[str], known: Collection[str]) -> str:

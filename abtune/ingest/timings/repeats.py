@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from abtune.ingest.table_columns import SHAPES
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
-RUNS = {"run", "run_id", "rep", "try", "trial", "attempt", "iter", "iteration", "process", "experiment"}
+RUNS = {"run", "runs", "run_id", "rep", "reps", "try", "trial", "trials", "attempt", "iter", "iteration"}
+RUNS |= {"iterations", "repetition", "repetitions", "sample", "process", "experiment"}
 # Columns that say where a time was measured, which should be the same for both sides.
 MACHINE = re.compile(
     r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE

@@ -30,10 +30,9 @@ from abtune.ingest.table_columns import (
     measured,
     sizes,
     time_columns,
-    words_of,
 )
 from abtune.ingest.timings.repeats import MACHINE, SETTING
-from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named
+from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named, words_of
 from abtune.text import listed, shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
