@@ -17,7 +17,6 @@ from abtune.ingest.table_columns import (
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
-    TOTALS,
     UNIT,
     have_units,
     known_heading,
@@ -29,17 +28,7 @@ from abtune.ingest.table_columns import (
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
 from abtune.ingest.timings.repeats import RUNS
-from abtune.ingest.units import (
-    MEANS,
-    PER_SECOND,
-    SPREADS,
-    UNITS,
-    has_unit,
-    plainly,
-    split_unit,
-    unit_named,
-    words_of,
-)
+from abtune.ingest.units import PER_SECOND, UNITS, has_unit, is_statistic, plainly, split_unit, unit_named
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -134,7 +123,7 @@ _ONE_RECORD = 'write a record for each list: {"shape": "gemm", "config": "old", 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
-    r"(?!.*(ops|compil|overhead|verif|stamp|start|date|std|stdev|err|mean|median|average|avg|percent|unit))"
+    r"(?!.*(ops|compil|overhead|verif|stamp|start|date|err|percent|unit))"
     r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
     r"(samples_)?[mun]?s)",
     re.IGNORECASE,
@@ -192,16 +181,13 @@ def _hint_of_table(path: Path, text: str) -> str:
         return f"if blanks separate its columns: {commas}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     is_prose = heading.startswith("[") or any(len(cell.split()) > 6 for cell in columns)
-    is_no_table = len(columns) < 2 or is_prose or all(map(_NUMBER.fullmatch, columns))
-    return "" if is_no_table else _hint_of_csv(path, text, columns)
+    has_no_names = all(map(_NUMBER.fullmatch, columns))
+    is_no_table = len(columns) < 2 or is_prose or has_no_names
+    return NAMES_FIRST * has_no_names if is_no_table else _hint_of_csv(path, text, columns)
 
 
 def _is_clock(name: str) -> bool:
-    return len(name) < 100 and _CLOCK.fullmatch(name.strip()) is not None
-
-
-def _is_statistic(name: str) -> bool:
-    return not words_of(name).isdisjoint(MEANS | SPREADS)
+    return len(name) < 100 and not is_statistic(name) and _CLOCK.fullmatch(name.strip()) is not None
 
 
 def _hint_of_lower_table(path: Path, text: str) -> str:
@@ -284,7 +270,7 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         with contextlib.suppress(ValueError):  # no line below the heading
             (_, columns), (_, row) = itertools.islice(table_rows(text), 2)
         is_timed = "key" in columns or any(
-            _is_clock(name) or _is_statistic(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
+            _is_clock(name) or is_statistic(name) or UNIT.fullmatch(name) or have_units([name], UNITS)
             for name in columns
         )
         if len(row or columns) != len(columns) or (has_records(text) and not is_timed):
@@ -303,7 +289,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     clocks = list(filter(_is_clock, columns))
     if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
         clocks += filter(_VALUE.fullmatch, columns)
-    if all(words_of(clock) & TOTALS for clock in clocks) and any(map(_is_statistic, columns)):
+    if all("total" in clock.casefold() for clock in clocks) and any(map(is_statistic, columns)):
         return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"

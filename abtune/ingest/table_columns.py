@@ -40,8 +40,7 @@ ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Sha
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
-# A word of columns that sum up timings.
-TOTALS = frozenset({"total", "sum"})
+TOTALS = {"total", "sum"}  # words of columns that sum up timings
 # A column with the unit of each time; one of something else, such as memory_unit, is none.
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
@@ -165,9 +164,7 @@ def check_names(configs: Iterable[str]) -> None:
     names = {name.casefold(): name for name in configs}
     if all(len(_EXTENTS.intersection(_ASSIGNED.findall(folded))) > 1 for folded in names):
         are = f"columns such as {shortened(next(iter(names.values())))!r} are shapes by their names"
-        raise DatasetError(
-            f"{are}; transpose the table (in Compare of PyTorch, swap sub_label and description)"
-        )
+        raise DatasetError(f"{are}; transpose the table (of Compare: swap sub_label and description)")
     sized = sizes(names)
     if len(parts := [shortened(name) for folded, name in names.items() if _PART.fullmatch(folded)]) > 1:
         raise DatasetError(

@@ -61,14 +61,13 @@ _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
     "goodput|rates?|speed|bandwidth|bw|[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"
-    "imgs?|samples?|frames?|req(uest)?s?|query|queries|[kmgt]i?b(ps|s)?|bps|per|geomean|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
+    "imgs?|samples?|frames?|req(uest)?s?|query|queries|[kmgt]i?b(ps|s)?|bps|per|geomean|error|max|p50|"
+    "p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
 )
 # Those of statistics, also in camel case: AverageTime, StandardDeviation.
-MEANS, SPREADS = (
-    {"mean", "median", "med", "average", "avg"},
-    {"std", "stddev", "stdev", "deviation", "variance"},
-)
+MEANS = {"mean", "median", "med", "average", "avg"}
+_STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 # More of them, in a heading without any unit.
 _GRADE = re.compile("perf(ormance)?|scores?")
@@ -99,6 +98,11 @@ def words_of(name: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(name)}
 
 
+def is_statistic(name: str) -> bool:
+    """Return whether a word of a name is one of a mean, a deviation or the like."""
+    return not words_of(name).isdisjoint(_STATISTICS)
+
+
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
     """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
     if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
@@ -113,10 +117,9 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         for word in _VARIANT.sub("", name).split()
     )
     fits = unit in known if unit else plain
-    is_other = any(
+    is_other = is_statistic(name) or any(
         _OTHER.fullmatch(word) or unit_named(word) or (not unit and _GRADE.fullmatch(word)) for word in words
     )
-    is_other |= not words_of(name).isdisjoint(MEANS | SPREADS)
     is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))
     if unit == "%" and unit not in known:
         remedy = "if it is a boost, call it boost (%); else take it out"

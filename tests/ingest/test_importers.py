@@ -149,6 +149,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "(M, N);a-latency;b-speedup;b-latency\n(8, 8);2.5;1.25;2.0\n",
             "--columns 'shape=(M, N)' --unit UNIT --out",
         ),
+        ("0.010232\n0.010301\n", "its first line holds values; write above it names of columns: shape"),
         ("Sets,AverageTime,StandardDeviation\n1.0,0.5,0.1\n", "or name a mean: --columns time=NAME"),
         ("bogo ops/s (real time),test,opt\n99.5,x,a\n", "shape=NAME,config=NAME,time=NAME --unit"),
         ("Algorithm,Threads,Throughput\nA,1,14993\n", "shape=NAME,config=NAME,time=NAME --unit"),
