@@ -174,6 +174,8 @@ def split_unit(cell: str) -> tuple[str, str]:
     prefix, _, rest = cell.partition("_")
     if unit := unit_named(suffix) if name else "":
         return name, unit
+    if rest[:4] == "per_" and unit_named(prefix) in PER_SECOND:  # ns_per_run
+        return f"time_{rest}", unit_named(prefix)
     return (rest, unit_named(prefix)) if rest and unit_named(prefix) in RATES else (cell, "")  # gflops_old
 
 

@@ -38,6 +38,7 @@ from abtune.text import to_number
         *(("Triton (Latency (ms))", "Triton", "ms"), ("new_GB/s", "new", "gb/s")),
         *(("latencyMs", "latency", "ms"), ("TotalDurationNs", "TotalDuration", "ns"), ("oldUs", "old", "us")),
         *(("gflops_new", "new", "gflops"), ("time_per_image_ms", "time_per_image", "ms")),
+        *(("ns_per_run", "time_per_run", "ns"), ("ms_per_step", "time_per_step", "ms")),
         *(("ONNX Runtime (MFLOP/s)", "ONNX Runtime", "mflops"), ("boost (%)", "boost", "%")),
         *(
             ("torch.compile (max-autotune) (ms)", "torch.compile (max-autotune)", "ms"),
