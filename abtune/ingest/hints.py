@@ -16,6 +16,7 @@ from abtune.ingest.table_columns import (
     NAMES_FIRST,
     ONLY_QUOTIENTS,
     OUTCOME,
+    RUNS,
     SHAPES,
     UNIT,
     have_units,
@@ -27,7 +28,6 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
-from abtune.ingest.timings.repeats import RUNS
 from abtune.ingest.units import PER_SECOND, UNITS, has_unit, is_statistic, plainly, split_unit, unit_named
 from abtune.text import import_command, listed, shell_path, shortened
 

@@ -7,11 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from abtune.ingest.table_columns import SHAPES
+from abtune.ingest.table_columns import RUNS, SHAPES
 
-# Columns that may number the runs, which are seeds, or the repeats within one run.
-RUNS = {"run", "runs", "run_id", "rep", "reps", "try", "trial", "trials", "attempt", "iter", "iteration"}
-RUNS |= {"iterations", "repetition", "repetitions", "sample", "process", "experiment"}
 # Columns that say where a time was measured, which should be the same for both sides.
 MACHINE = re.compile(
     r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE

@@ -18,6 +18,7 @@ from abtune.ingest.joined_columns import join_columns, with_labels
 from abtune.ingest.table_columns import (
     FIELDS,
     OUTCOME,
+    RUNS,
     about_summaries,
     have_units,
     is_summary,
@@ -26,7 +27,7 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
-from abtune.ingest.timings.repeats import MOST_KINDS, RUNS, splitting_words
+from abtune.ingest.timings.repeats import MOST_KINDS, splitting_words
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,
