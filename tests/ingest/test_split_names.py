@@ -59,6 +59,24 @@ def test_the_rest_of_a_name_is_the_shape(tmp_path: Path, name: str, shape: str) 
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([2e-6, 1e-6])
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("BM_OldSort/512", "BM_Sort/512"),
+        ("SQLSortOld512", "SQLSort512"),
+        ("SortOld", "Sort"),
+        ("sort/Old/OldestMap", "sort/OldestMap"),
+        ("sort/Old/OldMap", "sort/OldMap"),  # a word of its own comes first
+    ],
+)
+def test_a_configuration_may_be_a_part_of_a_word(tmp_path: Path, name: str, shape: str) -> None:
+    """Names of Go and Java are in camel case, and those of Rust may end in a number."""
+    path = write(tmp_path / "a.json", {name: 2.0, "Sort/New": 1.0})
+    dataset = read(path, configs="Old,New").dataset
+    is_timed = dataset["latency"].sel(config="Old").notnull().values.ravel()
+    assert dataset["shape"].values[is_timed].tolist() == [shape]
+
+
 def test_the_first_configuration_is_the_baseline(tmp_path: Path) -> None:
     """The order in a file does not decide, nor does a word for baseline."""
     paths = [write(tmp_path / f"{run}.json", {"s/base": 1.0 + run, "s/fast": 2.0}) for run in range(3)]

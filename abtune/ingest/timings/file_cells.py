@@ -85,6 +85,9 @@ SEED_IS = Option(
 # Stands for the word while the name around it is tidied. No name has it, because netCDF ends a text there.
 _CUT = "\0"
 _SEPARATORS = r"[\s/_:,.;-]*"
+# What begins and ends a word of a name; and a part of a word in camel case, or before a number.
+_SEPARATE = (r"(?<![^\W_])", r"(?![^\W_])")
+_WITHIN = (rf"(?:{_SEPARATE[0]}|(?=[A-Z]))", rf"(?:{_SEPARATE[1]}|(?=[A-Z])|(?<=[a-z])(?=[0-9]))")
 
 
 def read_configs(text: str) -> tuple[str, ...]:
@@ -109,10 +112,12 @@ def split_names(readings: Mapping[Source, Reading], configs: Sequence[str]) -> d
 
 
 def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
-    cells, left_out, word = list[FileCell](), list[str](), _one_of(configs)
+    cells, left_out = list[FileCell](), list[str]()
+    separate, within = (_one_of(configs, *ends) for ends in (_SEPARATE, _WITHIN))
     for cell in reading.cells:
         if cell.name is None:
             raise InputError("--configs is for files that name each benchmark; a table has --columns")
+        word = separate if separate.search(cell.name) else within
         words = [*word.finditer(cell.name)]
         if len(words) > 1:
             several = {match["config"]: None for match in words}
@@ -128,18 +133,18 @@ def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
     return replace(reading, cells=tuple(cells), notes=(*reading.notes, *notes))
 
 
-def _one_of(configs: Sequence[str]) -> re.Pattern[str]:
-    """Return what finds a configuration as a word of its own, with the name of its parameter before it."""
-    begins, ends = r"(?<![^\W_])", r"(?![^\W_])"
+def _one_of(configs: Sequence[str], begins: str, ends: str) -> re.Pattern[str]:
+    """Return what finds a configuration between these ends, with the name of its parameter before it."""
     longest_first = sorted(configs, key=len, reverse=True)  # of v2 and v2-fast
     words = (
         f"{begins * name[0].isalnum()}{re.escape(name)}{ends * name[-1].isalnum()}" for name in longest_first
     )
-    return re.compile(rf"(?:{begins}\w+(?: ?= ?|: ))?(?P<config>{'|'.join(words)})")
+    return re.compile(rf"(?:{_SEPARATE[0]}\w+(?: ?= ?|: ))?(?P<config>{'|'.join(words)})")
 
 
 def _tidied(name: str) -> str:
     """Return a name without the cut, one of the separators around it, and brackets that are empty now."""
+    name = re.sub(rf"{_CUT}(?=[^\W_])", "", name)  # within a word
     name = re.sub(rf"(?<=[^\s/_:,.;(\[<{_CUT}-]){_SEPARATORS}{_CUT}", "", name)
     name = re.sub(rf"{_SEPARATORS}{_CUT}{_SEPARATORS}", "", name)
     return re.sub(r"\(\)|\[\]|<>", "", name) or "all"
