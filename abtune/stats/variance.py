@@ -19,6 +19,7 @@ from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascen
 _FEWEST_FOR_STEP = 3
 _ENOUGH_FOR_STEP = 5  # that five are multiples of twice the step, 1 in 32; the allowance is then too large
 _LEAST_ROUNDING = 1e-4  # 0.01 %, less than anybody asks for
+_TIE = 1e-9  # spreads that differ by this share differ by the rounding of floats alone
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
 
@@ -91,7 +92,9 @@ def rounding_of(seconds: Floats, step: float) -> Floats:
     inner = mean.reshape(-1, *(1,) * len(axes))
     spread = np.sqrt(np.sum((seconds - inner) ** 2, axis=axes, where=known) / n)
     share = step / 2 / np.where(mean > 0, mean, np.inf)
-    return np.where((spread < step / 2) & (share >= _LEAST_ROUNDING), share, 0.0)
+    # Timings that are half at one step and half at the next vary by exactly half a step, but for rounding.
+    less = spread < step / 2 * (1 - _TIE)
+    return np.where(less & (share >= _LEAST_ROUNDING), share, 0.0)
 
 
 def moments(values: npt.ArrayLike) -> Moments:

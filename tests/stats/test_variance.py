@@ -83,3 +83,10 @@ def test_rounding_counts_where_it_hides_the_noise() -> None:
     seconds = np.array([[20.0, 20, 21, 20], [20, 22, 21, 19], [40, 40, 40, NAN], [NAN, NAN, NAN, NAN]])
     assert rounding_of(seconds, 1.0) == pytest.approx([0.5 / 20.25, 0, 0.5 / 40, 0])
     assert not rounding_of(seconds, 0.0).any()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
+def test_two_neighbouring_steps_count_alike_in_every_unit(unit: float) -> None:
+    """Half of the timings at one step, half at the next: they vary by half a step, and no less."""
+    seconds = np.array([[step, step + 1] for step in range(19, 60)]) * 1e-6 * unit
+    assert not rounding_of(seconds, 1e-6 * unit).any()
