@@ -190,7 +190,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     sides = keep_best(runs, settings.estimand)
     statistics = compute(sides, settings)
-    plan = design_power(sides, settings, statistics.tests)
+    plan = design_power(sides, settings, statistics)
     evidence = tuple(evidence_of(dataset, runs, statistics, plan))
     worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(

@@ -150,8 +150,9 @@ class Comparison(Evidence):
         skewed, the larger of this and of the bootstrap-t.
     detectable : float
         Boost that this design finds with 80 % power, correction included; infinite if it can find none. NaN
-        for the best of several searches, and where few seeds find any only because other shapes differ. With
-        max-T and unequal numbers of seeds, the power is larger or smaller.
+        for the best of several searches, where few seeds find any only because other shapes differ, and where
+        an interval that allows for slow runs reaches farther. With max-T and unequal numbers of seeds, the
+        power is larger or smaller.
     fewest_seeds : int
         Seeds per configuration below which no difference can pass the correction by itself.
     noise_of_pairs : float

@@ -87,13 +87,15 @@ def resolution(settings: Settings, shapes: int) -> float:
     return settings.procedure.resolution(settings.alpha, shapes)
 
 
-def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats, int]:
+def design_power(sides: Sides, settings: Settings, statistics: Statistics) -> tuple[Floats, int]:
     """Return the boosts that this design detects with 80 % power, and the fewest seeds that detect any.
 
     The power includes the correction. A boost is infinite if the shape can show none. It is NaN if it is
-    unknown, or if the shape can show one only because other shapes differ. With fewer seeds per
-    configuration, no p-value passes the correction by itself. The noise is that of :func:`planning_noise`.
+    unknown, if the shape can show one only because other shapes differ, or if an interval that allows for
+    slow runs reaches farther. With fewer seeds per configuration, no p-value passes the correction by itself.
+    The noise is that of :func:`planning_noise`.
     """
+    tests = statistics.tests
     first, second = map(planning_noise, what_varies(*sides))
     requirement, n = _requirement(sides, settings, tests.count), (sides[0].n, sides[1].n)
     detectable = detectable_boost(n, (first, second), requirement)
@@ -101,7 +103,8 @@ def design_power(sides: Sides, settings: Settings, tests: Tests) -> tuple[Floats
     if settings.estimand.searches > 1:  # the plan is for a t-test, which has more power
         detectable = np.full_like(detectable, np.nan)
     later = _pass_later(np.isinf(detectable), n, settings, tests)
-    return np.where(later, np.nan, detectable), max(fewest, settings.estimand.fewest_seeds)
+    unknown = later | (statistics.hidden & (np.log1p(detectable) < statistics.interval.reach))
+    return np.where(unknown, np.nan, detectable), max(fewest, settings.estimand.fewest_seeds)
 
 
 def _pass_later(

@@ -91,6 +91,11 @@ class Interval:
     low: Floats  # NaN, as high is, if either side has fewer than two values
     high: Floats
 
+    @property
+    def reach(self) -> Floats:
+        """How far the farther end is from the difference."""
+        return np.maximum(self.difference - self.low, self.high - self.difference)
+
     def hull(self, other: Interval) -> Interval:
         """Return the interval from the lower of both lower ends to the higher of both higher ends."""
         return replace(self, low=np.minimum(self.low, other.low), high=np.maximum(self.high, other.high))

@@ -73,3 +73,18 @@ def test_a_story_shows_the_intervals_of_reports(method: str) -> None:
     assert (shown.boost, shown.boost_low, shown.boost_high) == (row.boost, row.boost_low, row.boost_high)
     assert shown.judged == (method == analysis.settings.method)
     assert np.log1p(shown.boost_low) < alone.low[moved] - 0.005
+
+
+def test_a_reason_names_no_boost_within_a_widened_interval() -> None:
+    """One run a thousand times slower widens all intervals, and no plan knows that."""
+    dataset = make_sweep([0.06] * 6, noise=0.02, seed=3)
+    latency = dataset["latency"].copy()
+    latency[2, 1, 3] *= 1000
+    analysis = abtune.analyze(dataset.assign(latency=latency))
+    assert all(row.boost_low < 0 < row.boost_high for row in analysis.comparisons)
+    reasons = [row.reason for row in analysis.comparisons]
+    # The shape with that run knows its own noise.
+    assert [index for index, reason in enumerate(reasons) if "find a boost" in reason] == [2]
+    row = analysis.comparisons[0]
+    assert row.reason == "The tests find a difference, but the interval includes zero."
+    assert explain_all(analysis, row.shape)[0].sensitivity.seeds_for_estimate == 0
