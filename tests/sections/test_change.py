@@ -601,3 +601,16 @@ def test_few_seeds_that_may_hide_two_speeds_have_a_caveat() -> None:
     change = abtune.compare_datasets(*winners)
     assert change.same_winners
     assert not any("seeds do not show" in caveat for caveat in change.caveats)
+
+
+def test_constant_timings_are_not_skewed() -> None:
+    """The rounding of the mean of equal timings is no noise."""
+    before, after = (
+        abtune.make_dataset(
+            [[[1e-4] * n, [1e-4 / ratio] * n] for ratio in ratios], shapes=[*"xyz"], configs=["a", "b"]
+        )
+        for n, ratios in ((6, (1.0, 1.0, 1.0)), (10, (1.1, 1.1, 1.0)))
+    )
+    change = abtune.compare_datasets(before, after)
+    assert not any("skewed" in caveat for caveat in change.caveats)
+    assert [row.verdict for row in change.shapes] == [ChangeVerdict.CHANGED] * 2 + [ChangeVerdict.UNCHANGED]

@@ -16,7 +16,14 @@ from abtune.stats.moderated import fit_prior
 from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
-from abtune.stats.variance import both_variances, floored_moments, half_width, mean_of_known, variance_of_both
+from abtune.stats.variance import (
+    both_variances,
+    floored_moments,
+    half_width,
+    mean_of_known,
+    moments,
+    variance_of_both,
+)
 
 # Fewer seeds often all end at one of two speeds. Then the variances of all shapes mislead, too.
 _FEWEST_MODERATED = 4
@@ -78,6 +85,9 @@ def _joined(*samples: Floats) -> Floats:
     """Return the deviations of samples side by side, each times the seeds of all over its own."""
     n = [np.maximum(sizes(values), 1)[:, np.newaxis] for values in samples]
     rest = [values - mean_of_known(values)[:, np.newaxis] for values in samples]
+    # Of a constant sample, the deviations would be the rounding of its mean, and look like skewed noise.
+    varies = [(moments(values).variance > 0)[:, np.newaxis] for values in samples]
+    rest = [values * some for values, some in zip(rest, varies, strict=True)]
     return np.concatenate([sum(n) / own * values for own, values in zip(n, rest, strict=True)], axis=1)
 
 
