@@ -9,7 +9,7 @@ from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import OVERALL, overall_columns, overall_interval
 from abtune.report.page import Bullets, Grid, Heading, Section, column, table
 from abtune.report.scale import NAN, Interval
-from abtune.text import count, microseconds, p_value, percent_cell, plain_percent, some_of
+from abtune.text import count, microseconds, p_value, percent, percent_cell, plain_percent, some_of
 
 
 def overall_section(analysis: Analysis) -> Section:
@@ -50,11 +50,11 @@ def _spread(overall: Overall, alpha: float) -> Iterator[str]:
     """Yield how the shapes differ, and what the interval of all takes for granted if their kinds are few."""
     spread = overall.heterogeneity
     if not math.isnan(spread.q):
-        tau, share = (percent_cell(value, 0, signed=False) for value in (spread.between, spread.share))
+        tau, share = percent(spread.between), percent_cell(spread.share, 0, signed=False)
         differ = "differ" if spread.p <= alpha else "are not shown to differ"
         yield (
             f"The boosts of the shapes {differ}: p {p_value(spread.p)} (Brown and Forsythe's F). True "
-            f"boosts spread by about {tau}% (tau). True differences make {share}% of the variance of the "
+            f"boosts spread by about {tau} (tau). True differences make {share}% of the variance of the "
             "estimates (I2)."
         )
     if len(overall.few_kinds) > 1:

@@ -296,3 +296,11 @@ def test_a_boost_over_several_kinds_says_so() -> None:
     """Three shapes of two kinds are no sample of one kind."""
     overall = abtune.analyze(abtune.open_dataset("h200-pilot")).overall
     assert overall.shapes_like_these.meaning.startswith("expected for others of these kinds")
+
+
+def test_a_small_spread_of_boosts_is_not_said_to_be_none() -> None:
+    """Beside a share of the variance above zero, the spread that makes it has two digits."""
+    analysis = abtune.analyze(make_sweep([0.05, 0.055, 0.06, 0.052, 0.058], noise=0.01, seed=1))
+    (bullets,) = (block for block in overall_section(analysis).page if isinstance(block, Bullets))
+    (said,) = (item for item in bullets.items if "tau" in item)
+    assert "spread by about 0.22% (tau). True differences make 25% of the variance" in str(said)
