@@ -20,6 +20,9 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
+_ROUNDING = 1e-12  # of a difference of logs near -9, with room to spare
+
+
 # eq=False: the generated comparison would ask an array for one truth value, which raises.
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoSample:
@@ -47,7 +50,7 @@ class TwoSample:
         cls, first: Floats, second: Floats, floor: Floats, *, rounding: Floats | float = 0.0
     ) -> Self:
         """Return pairs: a column has both sides of one seed. A pair without either side is left out."""
-        differences = first - second
+        differences = _without_rounding(first - second)
         # A difference varies by both measurements; one that is unknown adds nothing.
         known = np.where(np.isnan(floor).all(axis=1), np.nan, np.nansum(floor, axis=1))
         floors = np.stack([known, np.full_like(known, np.nan)], axis=1)
@@ -116,6 +119,13 @@ class Group:
         for start in range(0, len(self.index), most):
             rows = slice(start, start + most)
             yield Group(self.index[rows], self.first[rows], self.second[rows], self.floor[rows])
+
+
+def _without_rounding(differences: Floats) -> Floats:
+    """Return differences of logs, equal in the rows where they differ by the rounding of floats alone."""
+    least, most = (of.reduce(differences, axis=1, keepdims=True) for of in (np.fmin, np.fmax))
+    agree = (most - least <= _ROUNDING) & ~np.isnan(differences)
+    return np.where(agree, least, differences)
 
 
 def ascending(values: npt.ArrayLike) -> Floats:

@@ -32,6 +32,20 @@ def of_pairs(first: np.ndarray, second: np.ndarray, floor: float = NAN) -> TwoSa
     return TwoSample.of_pairs(first, second, np.full((len(first), 2), floor))
 
 
+def test_pairs_of_one_ratio_do_not_vary() -> None:
+    """Logs round, so their differences are made equal; a pair without either side stays unknown."""
+    first = np.log(np.random.default_rng(0).uniform(1e-4, 1e-3, (3, 8)))
+    second = np.log(np.exp(first) / 1.1)
+    second[0, 2] = NAN
+    second[2, 3] += 1e-9
+    samples = of_pairs(first, second)
+    assert 0 < np.ptp(first[1] - second[1]) < 1e-14
+    assert np.nanmax(samples.first, axis=1)[:2].tolist() == np.nanmin(samples.first, axis=1)[:2].tolist()
+    assert np.isnan(samples.first[0, 2])
+    np.testing.assert_allclose(samples.first, first - second, atol=1e-14)
+    assert np.array_equal(samples.first[2], first[2] - second[2])
+
+
 def test_it_is_the_paired_t_test() -> None:
     """Difference, interval and p are those of scipy's paired t-test, which the code does not use."""
     first, second = sides()
