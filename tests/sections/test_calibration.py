@@ -13,7 +13,9 @@ from compare_builders import NAN, make_sweep
 import abtune
 from abtune.compare.results import Rule
 from abtune.errors import InputError
+from abtune.report.page import Prose
 from abtune.samples import Samples, extract, extract_both, what_varies
+from abtune.sections.calibration.calibration import calibration_page
 from abtune.sections.calibration.simulation import Pool, noise_pools, simulate
 from abtune.stats.estimand import Estimand
 
@@ -214,3 +216,15 @@ def test_shapes_share_the_form_of_their_noise_and_lend_each_other_its_size() -> 
     np.testing.assert_allclose(form, [form[0]] * 7)
     flat = extract(make_sweep([0.0], n=4, noise=0.0), "async")
     assert noise_pools(flat)[0].width == 0
+
+
+def test_shapes_with_too_few_seeds_are_named() -> None:
+    """They are part of a report and of its correction, and a simulation leaves them out."""
+    dataset = make_sweep([0.0, 0.1, 0.0], n=6)
+    dataset["latency"][1, 0, 2:] = NAN
+    calibration = calibrated(dataset, replications=10)
+    left_out = dataset["shape"].values[1]
+    assert [row.shape for row in calibration.simulated] == [*np.delete(dataset["shape"].values, 1)]
+    assert calibration.left_out == (left_out,)
+    assert Prose(f"Too few seeds to simulate: {left_out}.") in calibration_page(calibration)
+    assert calibrated(make_sweep([0.0], n=6), replications=10).left_out == ()

@@ -14,12 +14,13 @@ from abtune.compare.gates import judge
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings, check_fraction, check_list, check_whole, make_settings
 from abtune.dataset.check import validate
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Grid, Heading, Part, Prose, column, table
 from abtune.report.summary import shared_level
 from abtune.samples import extract_both
 from abtune.sections.calibration.simulation import simulate
-from abtune.text import plain_percent
+from abtune.text import plain_percent, some_of
 
 BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
@@ -55,6 +56,8 @@ class Calibration:
     simulated : tuple of Simulated
         Shapes with at least three seeds per side: ``coverage`` of the interval, ``false_alarm`` without a
         correction, ``equivalent``, and ``power`` at each true boost.
+    left_out : tuple of str
+        Shapes with fewer seeds, which are not simulated.
     any_false_alarm : float
         Share of sweeps without a difference in which some shape is called different.
     error : float
@@ -68,6 +71,7 @@ class Calibration:
     correction: str
     boosts: tuple[float, ...]
     simulated: tuple[Simulated, ...]
+    left_out: tuple[str, ...]
     any_false_alarm: float
     error: float
 
@@ -130,7 +134,8 @@ def _calibrate(
 ) -> Calibration:
     fewest = max(_FEWEST, settings.estimand.fewest_seeds)
     one, two = (side.n for side in extract_both(dataset, settings.baseline, settings.candidate))
-    usable = dataset.isel(shape=np.flatnonzero(np.minimum(one, two) >= fewest))
+    enough = np.minimum(one, two) >= fewest
+    usable = dataset.isel(shape=np.flatnonzero(enough))
     if not usable.sizes["shape"]:
         wanted = f"{fewest} {'whole pairs' if settings.paired else 'seeds per configuration'}"
         raise InputError(f"no shape has {wanted}, so there is no noise to calibrate with")
@@ -165,6 +170,7 @@ def _calibrate(
             )
             for row, (coverage, false_alarm, equivalent, *power) in zip(none, shares, strict=True)
         ),
+        left_out=tuple(labels_of(dataset.isel(shape=np.flatnonzero(~enough)), "shape")),
         any_false_alarm=false_alarms / replications,
         error=math.sqrt(0.05 * 0.95 / replications),
     )
@@ -210,6 +216,7 @@ def calibration_page(result: Calibration) -> tuple[Part, ...]:
         ),
         Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(result),
+        *([Prose(f"Too few seeds to simulate: {some_of(result.left_out)}.")] if result.left_out else []),
         Prose(_SIMULATED, remark=True),
     )
 
