@@ -120,6 +120,12 @@ def evidence(**numbers: Any) -> Evidence:
             Verdict.INCONCLUSIVE,
             "Too noisy to tell.",
         ),
+        (  # three seeds hardly show their noise
+            {"boost_low": -0.01, "p_adjusted": 0.3, "baseline": make_side(n=3)},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell.",
+        ),
         (  # plans do not know max-T of unequal numbers
             {"boost_low": -0.01, "p_adjusted": 0.3, "baseline": make_side(n=7)},
             {"correction": "max-t"},
