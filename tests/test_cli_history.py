@@ -67,7 +67,13 @@ def test_every_format_has_the_numbers_or_the_sentence(run: Run) -> None:
     sentence = run("history", "runs", "--format", "sentence").out
     for form in ("markdown", "html"):
         assert sentence.split(":")[0] in run("history", "runs", "--format", form).out
-    assert "Significant changes from one dataset to the next: 1." in sentence
+    marked = [
+        sum(row["changed"] == "True" for row in rows if (row["shape"] == "overall") == of) for of in (0, 1)
+    ]
+    said = (
+        f"Significant changes from one dataset to the next: {marked[0]} of shapes, {marked[1]} of the mean."
+    )
+    assert said in sentence
     assert "it changed by -15.2% (95% interval -15.8 to -14.5)" in sentence
 
 

@@ -211,11 +211,13 @@ def _history_table(history: History) -> Part:
 
 def _history_sentence(history: History) -> str:
     many, ends = len(history.datasets), history.first_to_last
-    means = listed(f"{percent_cell(row.boost, 1)}%" for row in history.moments[:many])
-    changed = sum(row.changed for row in history.moments[many:])
+    overall, shapes = history.moments[:many], history.moments[many:]
+    means = listed(f"{percent_cell(row.boost, 1)}%" for row in overall)
+    of_shapes, of_mean = (sum(row.changed for row in rows) for rows in (shapes, overall))
     said = (
         f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
         f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
-        f"shapes: {listed(change_counts(ends))}. Significant changes from one dataset to the next: {changed}."
+        f"shapes: {listed(change_counts(ends))}. Significant changes from one dataset to the next: "
+        f"{of_shapes} of shapes, {of_mean} of the mean."
     )
     return " ".join([said, *of_dependent(history.caveats)])
