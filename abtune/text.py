@@ -102,6 +102,11 @@ def plain_percent(fraction: float) -> str:
     return f"{100 * fraction:.6g}%"
 
 
+def level_percent(alpha: float) -> str:
+    """Return the level of tests, which candidates may share, with three digits: ``5%``, ``1.67%``."""
+    return f"{100 * alpha:.3g}%"
+
+
 def spread_percent(spread: float) -> str:
     """Return a standard deviation in percent, without the unit, with two significant digits."""
     if not math.isfinite(spread):

@@ -57,6 +57,17 @@ def test_every_candidate_has_a_row_and_a_report(run: Run) -> None:
     assert "each candidate is tested at 2.5%" in text
 
 
+def test_the_shared_level_has_three_digits(run: Run) -> None:
+    """Of four candidates each is tested at 1.25 %, and of three at 1.67 %."""
+    for number, level in ((4, "1.25%"), (3, "1.67%")):
+        several = make_candidates({f"c{index}": [0.0] * 4 for index in range(number)})
+        abtune.save_dataset(several, "several.nc")
+        text = " ".join(run("analyze", "several.nc").out.split())
+        assert f"each candidate is tested at {level}." in text
+        assert f"tests at {level} for each of {number} candidates" in text
+        assert f"Level {level} for each" in run("power", "several.nc").out
+
+
 def test_a_caveat_of_all_candidates_stands_once(run: Run, dataset: xr.Dataset) -> None:
     """What an import saw stands below the table of candidates, and not again in the report of each."""
     stored = [f"{CONFOUNDED} (driver: 535 in stock, 550 in tiled and 560 in cached). Run both alike."]

@@ -71,6 +71,10 @@ def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes. ")
     assert caveat in str(power_page(plan, ""))
     assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
+    one_ratio = [[[1.0, 2.0, 3.0], [1.1, 2.2, 3.3]]]
+    pairs = abtune.make_dataset(one_ratio, shapes=["s"], configs=["a", "b"], design="paired")
+    told = "differences of pairs: all pairs agree exactly in 1 of 1 shape."
+    assert any(note.startswith(told) for note in abtune.power(pairs).caveats)
 
 
 def test_a_seed_far_from_the_others_is_planned_with_a_caveat() -> None:

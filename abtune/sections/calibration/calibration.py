@@ -20,7 +20,7 @@ from abtune.report.page import SHAPE, Grid, Heading, Part, Prose, column, table
 from abtune.report.summary import shared_level
 from abtune.samples import extract_both
 from abtune.sections.calibration.simulation import simulate
-from abtune.text import plain_percent, some_of
+from abtune.text import level_percent, plain_percent, some_of
 
 BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
@@ -199,7 +199,7 @@ _SIMULATED = (
 def calibration_page(result: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     settings = result.settings
-    promise = settings.procedure.promise.format(alpha=plain_percent(settings.alpha))
+    promise = settings.procedure.promise.format(alpha=level_percent(settings.alpha))
     return (
         Heading("calibration"),
         Prose(

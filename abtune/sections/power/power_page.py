@@ -11,7 +11,7 @@ from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds
-from abtune.text import NOTHING, count, listed, plain_percent, spread_percent
+from abtune.text import NOTHING, count, level_percent, listed, plain_percent, spread_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def _setting(plan: SeedPlan, source: str) -> str:
     noise = ", ".join(_noise(side, level) for side in (plan.baseline, plan.candidate)[: 2 - goal.paired])
     return (
         f"Noise of log latency over seeds, {source}: {noise}. "
-        f"Level {plain_percent(goal.alpha)}{shared}, {correction}. "
+        f"Level {level_percent(goal.alpha)}{shared}, {correction}. "
         "A slowdown by the same ratio has the same power."
     )
 

@@ -151,7 +151,7 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
         noise.append(SideNoise(config=side.config, spread=spread, low=low, high=high))
         if agree := int(np.count_nonzero(side.noise == 0)):
             caveats.append(
-                f"{side.config}: all seeds agree exactly in {agree} of "
+                f"{side.config}: all {'pairs' if has_pairs else 'seeds'} agree exactly in {agree} of "
                 f"{count(int(np.count_nonzero(side.n >= 2)), 'shape')}. Differences below the resolution are "
                 "not seen, so more seeds may be needed."
             )
