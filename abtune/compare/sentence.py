@@ -92,7 +92,7 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     lone = judged[0] if len(judged) == 1 else None
     mean = lone or overall
     low, high, only = mean.boost_low, mean.boost_high, lone and lone.verdict
-    where = f"on {lone.shape}" if lone else f"over these {count(overall.shapes, 'shape')}"
+    where = f"on {lone.shape}" if lone else f"on average over these {count(overall.shapes, 'shape')}"
     decimals, (slow, fast) = sentence_decimals(low, high), margin_ends(settings.margin)
     numbers = f"{percent_cell(mean.boost, decimals)}%"
     if not math.isnan(low):

@@ -262,13 +262,13 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
         (
             [0.0, 0.0],
             {"n": 8, "noise": 0.002, "seed": 2},
-            "async is as fast as mainline over these 2 shapes, within 2%: ",
+            "async is as fast as mainline on average over these 2 shapes, within 2%: ",
             "None is shown faster, both lose no more than 5%, none is shown slower.",
         ),
         (
             [0.5, -1 / 3],
             {"n": 8, "noise": 0.02, "seed": 2},
-            "async and mainline are not shown to differ over these 2 shapes: ",
+            "async and mainline are not shown to differ on average over these 2 shapes: ",
             "1 is shown faster, at least 1 loses no more than 5%, 1 is shown slower.",
         ),
     ],
