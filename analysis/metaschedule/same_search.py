@@ -2,7 +2,7 @@
 
     python analysis/metaschedule/same_search.py --runs same-search.npz --seeds 30
 
-An A/A comparison of both engines over a made-up landscape of latencies, some 20 s a run. Finished runs are
+An A/A comparison of both engines over a made-up landscape of latencies, 20 to 40 s a run. Finished runs are
 kept in the file of --runs, and the same command goes on from there.
 """
 
