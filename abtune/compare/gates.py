@@ -302,7 +302,7 @@ def _how_large(row: Evidence, settings: Settings) -> str:
 def _power(row: Evidence, settings: Settings) -> str:
     """Return what this design can find; empty if it is nothing, or unknown."""
     fewer, more = sorted(row.n)
-    # Of two or three seeds, the noise is hardly known: a boost that 80 % find by the plan, 21 to 74 % find.
+    # Two or three seeds hardly show their noise, so far fewer sweeps than planned find such a boost.
     if fewer < _FEWEST_TO_PLAN or not 0 < row.detectable < math.inf:
         return ""
     # Plans do not know max-T of unequal numbers, what the test for skewness takes, or 5+300 seeds.

@@ -71,8 +71,12 @@ def time_columns(row: Sequence[str]) -> list[int]:
 def means_of(total: str, row: Sequence[str]) -> list[str]:
     """Return the columns that may be the mean of what one sums up: AverageNs of TotalDurationNs."""
     rest = words_of(total).difference(TOTALS, _TIME_NAMES)
+    # With a unit, samples are times. Without one, they may be a number of them.
+    singles = MEANS | ({"samples"} if rest else set())
     words = {name: words_of(name) for name in row}
-    return [name for name, own in words.items() if own & MEANS and own.difference(MEANS, _TIME_NAMES) == rest]
+    return [
+        name for name, own in words.items() if own & singles and own.difference(singles, _TIME_NAMES) == rest
+    ]
 
 
 def lacks_names(row: Sequence[str]) -> bool:

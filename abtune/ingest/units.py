@@ -66,9 +66,9 @@ _OTHER = re.compile(
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
 )
 # Those of statistics, also in camel case: AverageTime, StandardDeviation.
-MEANS = {"mean", "median", "med", "average", "avg"}
+MEANS = {"mean", "median", "med", "average", "avg", "p50"}
 _STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
+_WORD = re.compile(r"[Pp]50(?!\d)|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 # More of them, in a heading without any unit.
 _GRADE = re.compile("perf(ormance)?|scores?")
 # What is counted in each second if it stands before _s. A step_s is rather the time of a step.

@@ -1072,6 +1072,10 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             {},
             "timeMs may be a total, and averageMs its mean; name .* --columns time=averageMs$",
         ),
+        *(
+            (f"shape,config,time_ms,{mean}\nx,a,8,4\n", {}, f"time_ms may be a total, and {mean} its mean")
+            for mean in ("mean_ms", "p50_ms", "samples_ms")
+        ),
         (  # of kernels that one side calls more often (nsys, rocprof)
             "config,Name,Calls,TotalDurationNs,AverageNs\na,x,2,8,4\nb,x,3,12,4\n",
             {"columns": {"shape": "Name", "time": "TotalDurationNs"}},

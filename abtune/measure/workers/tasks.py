@@ -156,7 +156,7 @@ class Built:
 
     times: WinnerTimes  # whose winner it is, which configuration built it, and why it is not to be timed
     latency: float  # seconds of one call as its search measured it
-    # variants of it, of which the fastest is timed; one of its own configuration, none where it failed
+    # Variants of it; the fastest is timed. Its own configuration builds one. There are none if it failed.
     kernels: tuple[Kernel, ...] = ()
 
     @property
