@@ -9,7 +9,16 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import LONGEST_CELL, MEANS, PER_SECOND, Heading, read_heading, unit_named, words_of
+from abtune.ingest.units import (
+    LONGEST_CELL,
+    MEANS,
+    PER_SECOND,
+    STATISTICS,
+    Heading,
+    read_heading,
+    unit_named,
+    words_of,
+)
 from abtune.text import shortened
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
@@ -146,7 +155,7 @@ _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be 
 # What a name gives a value, such as M and K of B=8, M=256, K=128.
 _ASSIGNED = re.compile(r"\b(\w{1,40}) ?=")
 _STATISTIC = re.compile(
-    r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
+    rf"(.*\w)[ _.-]({'|'.join(STATISTICS)}|min|max|sd|sem|var|cv|iqr|mad|err|error|ci\d*|p\d\d|"
     "lo|low|lower|hi|high|upper)"
 )
 # What parts of one run are called: two of these are no configurations.

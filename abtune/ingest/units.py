@@ -67,7 +67,7 @@ _OTHER = re.compile(
 )
 # Those of statistics, also in camel case: AverageTime, StandardDeviation.
 MEANS = {"mean", "median", "med", "average", "avg", "p50"}
-_STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
+STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
 _WORD = re.compile(r"[Pp]50(?!\d)|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 # More of them, in a heading without any unit.
 _GRADE = re.compile("perf(ormance)?|scores?")
@@ -100,7 +100,7 @@ def words_of(name: str) -> set[str]:
 
 def is_statistic(name: str) -> bool:
     """Return whether a word of a name is one of a mean, a deviation or the like."""
-    return not words_of(name).isdisjoint(_STATISTICS)
+    return not words_of(name).isdisjoint(STATISTICS)
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:

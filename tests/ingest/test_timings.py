@@ -304,7 +304,9 @@ def test_columns_of_something_else_are_refused(tmp_path: Path, column: str, unit
         read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column}, unit=unit)
 
 
-@pytest.mark.parametrize("column", ["mean_time_ms", "avg (ms)", "time.median_ms", "samples_ms", "median(ms)"])
+@pytest.mark.parametrize(
+    "column", ["mean_time_ms", "avg (ms)", "time.median_ms", "samples_ms", "median(ms)", "med(ms)"]
+)
 def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
     """Each mean is then one time; only the user knows that there is no better column."""
     text = f"shape,config,{column}\nx,a,2\n"

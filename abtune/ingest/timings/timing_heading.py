@@ -32,7 +32,17 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.timings.repeats import MACHINE, SETTING
-from abtune.ingest.units import PER_SECOND, RATES, UNITS, about_work, read_heading, unit_named, words_of
+from abtune.ingest.units import (
+    MEANS,
+    PER_SECOND,
+    RATES,
+    UNITS,
+    about_work,
+    is_statistic,
+    read_heading,
+    unit_named,
+    words_of,
+)
 from abtune.text import listed, shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
@@ -44,7 +54,7 @@ _KIND = re.compile(
 # The same within a shape, such as the time of compiling; shapes may be stages of one network.
 _PHASE = re.compile("phase|stage", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
-_MEAN = re.compile("mean|median|average|avg|p50|samples(?=_[mun]s)", re.IGNORECASE)
+_MEAN = re.compile(rf"{'|'.join(sorted(MEANS, reverse=True))}|samples(?=_[mun]s)", re.IGNORECASE)
 # What a rate with its unit may be called.
 _RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
@@ -203,7 +213,7 @@ def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int,
 
 
 def _may_be_time(name: str) -> bool:
-    is_other = _MEAN.search(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
+    is_other = is_statistic(name) or NEVER.fullmatch(name.casefold()) or sizes([name])
     return unit_named(name) in RATES or (not is_other and bool(_rate_of(name) or known_heading(name, UNITS)))
 
 
