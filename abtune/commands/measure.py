@@ -91,6 +91,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     workplace = workplace_of(options)
     require_kind(workplace.facts, settings.target)
     plan = remeasuring_plan(swept, settings, workplace.facts, own, transfer=options["transfer"])
+    plan = store.timed_alike(plan)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     try:
         with progress_for(sys.stderr) as progress:

@@ -124,7 +124,8 @@ def sweep(**options: Any) -> int:
     request = Request(**asked, trials_per_iteration=options["trials_per_iter"])
     request.check_names()
     workplace = workplace_of(options, tried=True)
-    plan, store = request.plan_for(workplace.facts), Store(options["out"])
+    store = Store(options["out"])
+    plan = store.timed_alike(request.plan_for(workplace.facts))
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
     if options["target"] == "auto" and workplace.facts.kind != "cuda" and not workplace.scheduler:

@@ -20,6 +20,7 @@ from abtune.dataset.provenance import (
     configurations_of,
     decoded,
     parsed,
+    settings,
     with_caveats,
 )
 from abtune.dataset.schema import (
@@ -45,7 +46,7 @@ _SAME = ("schema_version", "latency_source", "looks")
 # Two sweeps make different draws, whatever number their seeds began with.
 _MAY_DIFFER = {"rng_seed"}
 # Settings of the timing after the search. They may differ if all winners are timed again.
-_OF_TIMINGS = {"rounds", "repeats", "repeat_ms"}
+_OF_TIMINGS = {"rounds", "repeats", "repeat_ms", "launched_by"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False) -> xr.Dataset:
@@ -243,9 +244,8 @@ def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     device = "" if timed_again else attrs.get("gpu") or attrs.get("device")
     conditions = {"target": attrs.get("target"), "device": device}
     yield from ((key, value) for key, value in conditions.items() if value)
-    settings = parsed(attrs, "settings", dict)
     may_differ = _MAY_DIFFER | _OF_TIMINGS if timed_again else _MAY_DIFFER
-    yield from ((f"setting {key}", value) for key, value in settings.items() if key not in may_differ)
+    yield from ((f"setting {key}", value) for key, value in settings(attrs).items() if key not in may_differ)
     yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
 
 

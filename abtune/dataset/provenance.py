@@ -24,9 +24,16 @@ CAVEATS = "caveats"
 CONFOUNDED = "More differs than the configuration"
 
 
-def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
-    """Return the settings of the sweep that made the dataset; empty if it does not say."""
-    return parsed(dataset.attrs, "settings", dict)
+def settings(attrs: Mapping[Any, Any]) -> Mapping[str, Any]:
+    """Return the settings of the sweep that made a dataset, by its attributes; empty if it does not say."""
+    known = parsed(attrs, "settings", dict)
+    # Earlier versions launched all calls one by one, and did not say so.
+    return {"launched_by": "stream", **known} if known else known
+
+
+def by_graphs(dataset: xr.Dataset) -> bool:
+    """Return whether CUDA graphs launched the calls of the winners."""
+    return settings(dataset.attrs).get("launched_by") == "graph"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +116,7 @@ def hardware(dataset: xr.Dataset) -> str:
 
 def trials(dataset: xr.Dataset) -> int:
     """Return the trials of a run: as set, as published, or the longest history; 0 if unknown."""
-    for known in (settings(dataset).get("trials"), dataset.attrs.get("trials")):
+    for known in (settings(dataset.attrs).get("trials"), dataset.attrs.get("trials")):
         if isinstance(known, int | np.integer) and known > 0:
             return int(known)
     return int(dataset.sizes.get("trial", 0))

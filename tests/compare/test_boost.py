@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -26,6 +28,14 @@ def test_winners_measured_again_are_called_that() -> None:
     analysis = abtune.analyze(abtune.open_dataset("h200-pilot"))
     assert "measured again after its search" in analysis.definition
     assert not any("luckiest timing" in note for note in analysis.caveats)
+
+
+def test_winners_in_graphs_are_called_that() -> None:
+    """Without the pauses between launches, short kernels have other times."""
+    pilot = abtune.open_dataset("h200-pilot")
+    made = {**json.loads(pilot.attrs["settings"]), "launched_by": "graph"}
+    analysis = abtune.analyze(pilot.assign_attrs(settings=json.dumps(made)))
+    assert "measured again after its search, by CUDA graphs." in analysis.definition
 
 
 def test_other_timings_have_no_winners() -> None:

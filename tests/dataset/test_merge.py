@@ -147,6 +147,11 @@ def test_overlaps_are_refused(deep: xr.Dataset) -> None:
             "setting trials is 64 in 1, but 9",
         ),
         (
+            {"settings": '{"trials": 64}'},
+            {"settings": '{"trials": 64, "launched_by": "graph"}'},
+            "setting launched_by is 'stream' in 1, but 'graph' in 2",
+        ),
+        (
             {"configurations": '[{"name": "x", "space": ""}]'},
             {"configurations": '[{"name": "x", "space": "other"}]'},
             "configuration x is",

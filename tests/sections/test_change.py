@@ -184,6 +184,7 @@ def test_the_order_of_configurations_and_shapes_is_that_of_the_first() -> None:
 
 def with_settings(dataset: xr.Dataset, **attrs: object) -> xr.Dataset:
     settings = {"trials": attrs.pop("trials", 64), "rng_seed": attrs.pop("rng_seed", 0)}
+    settings |= {name: attrs.pop(name) for name in ("launched_by",) if name in attrs}
     return dataset.assign_attrs(settings=json.dumps(settings), **attrs)
 
 
@@ -201,6 +202,7 @@ def test_conditions_that_differ_are_listed() -> None:
         make_sweep([0.1], seed=2),
         trials=128,
         rng_seed=7,
+        launched_by="graph",
         device="H100",
         target=f"{long}80",
         configurations=strategies[1],
@@ -211,6 +213,7 @@ def test_conditions_that_differ_are_listed() -> None:
         "device": ("H200", "H100"),
         "TVM": ("", "0.27"),
         "trials": ("64", "128"),
+        "launched by": ("stream", "graph"),
         "target": ("x" * 20 + "90", "x" * 20 + "80"),
         "candidate pass config": ("{'copy': 0}", "{'copy': 1}"),
     }

@@ -67,8 +67,11 @@ class Plan:
         """Return what must agree for runs to belong into one dataset, as it comes back from a file."""
         # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
         settings = asdict(self.settings)
-        if not self.settings.is_shared:  # earlier versions have no such setting
+        # Earlier versions have no such settings.
+        if not self.settings.is_shared:
             del settings["exchanged"]
+        if self.settings.launched_by == "stream":
+            del settings["launched_by"]
         configs = [config.settings() for config in self.configs]
         content = {"format": FORMAT, "settings": settings, "machine": self.machine, "configs": configs}
         return json.loads(json.dumps(content))
@@ -134,6 +137,7 @@ class Request:
             repeats=self.repeats,
             rng_seed=self.rng_seed,
             cache=self.cache,
+            launched_by=facts.launched_by(self.cache),
         )
 
     def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:

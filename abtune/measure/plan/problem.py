@@ -36,6 +36,8 @@ class Timing:
     # "warm": calls follow back to back. "cold": something else fills the caches before each call.
     # Each timing is then the median of COLD_CALLS single calls, and repeat_ms does not count
     cache: str
+    # whether a CUDA graph launches the calls. One by one, the GPU waits for each launch, and that counts
+    in_graphs: bool = False
 
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
@@ -66,6 +68,8 @@ class Settings:
     rng_seed: int  # root of all random numbers that abtune chooses
     # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
     cache: str = "warm"  # the meaning of old datasets, which have no such setting
+    # what launches the calls of a winner: "stream", one by one, or "graph"; old datasets do not say it
+    launched_by: str = "stream"
     # trials of an iteration that are schedules of the partner's search; zero if searches are independent
     exchanged: int = 0
 
@@ -101,7 +105,8 @@ class Settings:
     @property
     def round_timing(self) -> Timing:
         """How a winner is timed in one round."""
-        return Timing(repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache)
+        in_graphs = self.launched_by == "graph"
+        return Timing(repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache, in_graphs=in_graphs)
 
     def winner_seconds(self, latency: float) -> float:
         """Return the estimated time of a device for all rounds of a winner, in seconds."""

@@ -12,6 +12,7 @@ import glob
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -89,9 +90,22 @@ class Store:
             option = f"{'with' if shared else 'without'} --share"
             raise StoreError(f"{self.dataset} has {has}; go on {option}, or give another --out")
         difference = first_difference(known, plan.identity())
+        if difference.startswith("launched by"):
+            remedy = "pip install 'abtune[cuda]', or give another --out"
+            raise StoreError(
+                f"{self.dataset} has winners that CUDA graphs launched, and here are none; {remedy}"
+            )
         if difference:
             remedy = "repeat those to go on, or give another --out"
             raise StoreError(f"{self.dataset} was begun with other settings ({difference}); {remedy}")
+
+    def timed_alike(self, plan: Plan) -> Plan:
+        """Return a plan whose calls are launched one by one if earlier versions measured so here."""
+        place_for(self.dataset)
+        known = self.identity()
+        if known is None or "launched_by" in known.get("settings", {}):
+            return plan
+        return replace(plan, settings=replace(plan.settings, launched_by="stream"))
 
     def _require_own_dataset(self) -> None:
         """Refuse a dataset that the files did not make, such as a merged one: they would replace it."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
 from abtune.measure.tvm import nvml
+from abtune.measure.tvm.graph_timing import time_in_graphs
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda
 from abtune.shapes import Conv2d, Gemm, Shape
@@ -38,6 +39,9 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
+    if timing.in_graphs:
+        call = functools.partial(load_library(kernel.library)["main"], *tensors)
+        return time_in_graphs(call, device, repeats=timing.repeats, repeat_ms=timing.repeat_ms)
     # TVM raises the number of calls in a repeat until it takes ``min_repeat_ms``.
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
     if timing.cache == "cold":

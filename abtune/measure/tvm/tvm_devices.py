@@ -10,6 +10,7 @@ from typing import Any
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.tvm import nvml, nvrtc
+from abtune.measure.tvm.graph_timing import has_graphs
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.text import shortened
 
@@ -33,6 +34,7 @@ def describe_target(spec: str) -> TargetFacts:
         devices=_device_names(kind),
         threads=int(target.attrs["num-cores"]) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
+        has_graphs=kind == "cuda" and has_graphs(tvm.cuda(0)),
     )
 
 

@@ -303,7 +303,7 @@ def _conditions(dataset: xr.Dataset, configs: Sequence[str]) -> dict[str, str]:
         "design": design_of(attrs),
         "trials": provenance.trials(dataset) or "",
         **{name: attrs.get(name, "") for name in _RECORDED},
-        **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
+        **{name: value for name, value in provenance.settings(attrs).items() if name not in _ELSEWHERE},
         "configurations": listed(sorted(labels_of(dataset, "config"))),
     }
     for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):

@@ -34,7 +34,7 @@ def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | N
 
 
 def _gpu_seconds(dataset: xr.Dataset) -> float:
-    known = settings(dataset)
+    known = settings(dataset.attrs)
     names = ("search_repeats", "search_repeat_ms", "rounds", "repeats", "repeat_ms")
     is_known = all(isinstance(known.get(name), int | float) for name in names) and "trial_latency" in dataset
     if not is_known or parsed(dataset.attrs, "target", dict).get("kind") == "llvm":

@@ -24,6 +24,17 @@ GPU = TargetFacts(
 CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, devices=("a CPU",))
 
 
+def test_graphs_launch_winners_where_they_can() -> None:
+    """With a cold cache, calls are timed one by one; an old plan says nothing of how they are launched."""
+    graphs = replace(GPU, has_graphs=True)
+    settings = OPEN.plan_for(graphs).settings
+    assert settings.round_timing.in_graphs
+    assert not settings.search_timing.in_graphs
+    for plan in (OPEN.plan_for(GPU), replace(OPEN, cache="cold").plan_for(graphs)):
+        assert not plan.settings.round_timing.in_graphs
+        assert "launched_by" not in plan.identity()["settings"]
+
+
 @pytest.mark.parametrize(
     ("facts", "preset", "names", "trials"),
     [

@@ -106,6 +106,20 @@ def test_settings_may_change_before_anything_is_done(store: Store, plan: Plan) -
         assert store.about()["identity"]["settings"]["trials"] == 5
 
 
+def test_a_sweep_of_an_earlier_version_goes_on_with_its_timing(kept: Store) -> None:
+    """Its winners were launched one by one; a new sweep may use graphs, and keeps to them."""
+    plan = small_plan(launched_by="graph")
+    assert "launched_by" not in kept.identity()["settings"]
+    assert kept.timed_alike(plan).settings.launched_by == "stream"
+    fresh = Store(kept.dataset.with_name("fresh.nc"))
+    assert fresh.timed_alike(plan) == plan
+    with fresh.opened(plan, ABOUT):
+        fresh.save_record(make_record(plan.runs[0]))
+    assert fresh.timed_alike(plan) == plan
+    with pytest.raises(StoreError, match="CUDA graphs launched, and here are none; pip install"):
+        fresh.check(fresh.timed_alike(small_plan()))
+
+
 def test_more_shapes_and_seeds_are_welcome(kept: Store) -> None:
     """The same settings with more shapes and seeds go on with the files that are there."""
     with kept.opened(small_plan(OTHER, SMALL, seeds=9), ABOUT):
