@@ -30,15 +30,19 @@ import abtune
 from abtune.compare.results import Verdict
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.problem import WARM_UP
-from abtune.sections.change.change_results import ChangeVerdict
+from abtune.sections.change.change_results import Change, ChangeVerdict
 from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME, MORE, ALL, REFERENCE = "h200-deep", "h200-deep-more", "h200-deep-winners", "h200-tvm14009"
 # The winners of ALL with only the first five seeds of MORE, timed on another card.
 OTHER_CARD = "data/h100-deep-winners.nc"
+# The winners of ALL, timed on another H200: launched one by one again, and by CUDA graphs.
+ONE_BY_ONE, BY_GRAPHS = "data/h200-deep-again.nc", "data/h200-deep-graphs.nc"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
+# A shape is short if its median winner takes less, seconds.
+SHORT = 50e-6
 # Number of random halves of mainline's searches that are compared with each other.
 DEALS = 4000
 
@@ -261,6 +265,8 @@ shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded
 {", ".join(f"{percent(claims[row.shape])} of `{row.shape}`" for row in excluded)}.
 - {same_schedules(winners)}
 - {on_both_cards(winners)}
+- **How calls are launched matters for short kernels**: in CUDA graphs the mean boost is larger
+([below](#launched-by-cuda-graphs)).
 - **Longer searches find faster kernels, up to a point**: after {before} trials the best so far is
 {behind(early, end):.0f} % slower than after {trials}, after {trials // 2} only {behind(half, end):.0f} %
 (`{NAME}`: {len(few["shape"])} shapes, {seeds} seeds).
@@ -295,6 +301,8 @@ Short searches give a smaller error for the same cost, but compare sides that ha
 
 {shape_table(winners, reference, claims)}
 
+{launched_by_graphs(winners)}
+
 {searched_again(dataset)}
 """)
 
@@ -316,11 +324,60 @@ On async's own schedules it is {percent(own.effect)} ({percent(own.low)} to {per
 def on_both_cards(winners: xr.Dataset) -> str:
     """Say how the boosts of the same kernels differ between two cards."""
     change = abtune.compare_datasets(abtune.open_dataset(DOCS.parent / OTHER_CARD), winners)
-    mean = change.overall
-    unchanged = sum(row.verdict is ChangeVerdict.UNCHANGED for row in change.shapes)
     return f"""**The card hardly matters**: `abtune compare {OTHER_CARD} {ALL}` compares the same kernels on
-H100 and H200. {unchanged} of {len(change.shapes)} boosts are unchanged. The mean changes by
-{percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)})."""
+H100 and H200. {verdicts(change, ChangeVerdict.UNCHANGED)} boosts are unchanged. The mean changes by
+{mean_change(change)}."""
+
+
+def launched_by_graphs(winners: xr.Dataset) -> str:
+    """Say what the pauses between launches hide, with winners that were launched one by one as a control."""
+    again, graphs = (abtune.open_dataset(DOCS.parent / name) for name in (ONE_BY_ONE, BY_GRAPHS))
+    control, change = abtune.compare_datasets(winners, again), abtune.compare_datasets(again, graphs)
+    before, after = (data["latency"].median("repeat").median("round") for data in (again, graphs))
+    is_short = (before.median(("config", "seed")) < SHORT).values
+    pauses = 1e6 * (before - after).median(("config", "seed")).sel(shape=is_short)
+    shortest = after.median(("config", "seed")).idxmin("shape").item()
+    alone, joint = between_rounds(again), between_rounds(graphs)
+    of_shortest = (
+        f"{float(joint.sel(shape=shortest)):.2f} % in place of {float(alone.sel(shape=shortest)):.1f} %"
+    )
+    of_all = f"{float(joint.median()):.2f} % in place of {float(alone.median()):.2f} %"
+    return f"""\
+## Launched by CUDA graphs
+
+The host launched the calls above one by one, as a search does. Then the GPU pauses between two calls. In a
+CUDA graph it does not. `{BY_GRAPHS}` has the same winners, launched by graphs of 100 calls, as newer sweeps
+do it. `{ONE_BY_ONE}` is the control: launched one by one again. Both were timed on H200s of other hosts.
+
+- **A call gets {float(pauses.median()):.2f} us shorter in a graph** (median of the {pauses.sizes["shape"]}
+shapes that take less than {1e6 * SHORT:.0f} us; {float(pauses.min()):.2f} to {float(pauses.max()):.2f} us).
+- **Short kernels gain more than was seen**. A pause adds the same time to both sides, so their ratio comes
+closer to 1. In graphs,
+{abtune.analyze(graphs).sentence}
+- **{verdicts(change, ChangeVerdict.CHANGED)} boosts changed**
+(`abtune compare {ONE_BY_ONE} {BY_GRAPHS}`), and {verdicts(change, ChangeVerdict.UNCHANGED)} are
+unchanged. The mean changes by {mean_change(change)}.
+- **Rounds agree better**: their standard deviation is {of_shortest} for
+`{shortest}`, the shortest (median of its winners). The median of all shapes is {of_all}.
+- **Host and day hardly matter**: in the control {verdicts(control, ChangeVerdict.UNCHANGED)} boosts are
+unchanged. The mean changes by {mean_change(control)}."""
+
+
+def verdicts(change: Change, verdict: ChangeVerdict) -> str:
+    """Count the boosts with a verdict."""
+    return f"{sum(row.verdict is verdict for row in change.shapes)} of {len(change.shapes)}"
+
+
+def mean_change(change: Change) -> str:
+    """Write the mean change with its interval."""
+    mean = change.overall
+    return f"{percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)})"
+
+
+def between_rounds(dataset: xr.Dataset) -> xr.DataArray:
+    """Return the standard deviation between rounds of each shape in percent, the median of its winners."""
+    rounds: xr.DataArray = xr.apply_ufunc(np.log, dataset["latency"].median("repeat"))
+    return 100 * rounds.std(dim="round", ddof=1).median(("config", "seed"))
 
 
 def other_shapes(before: int) -> str:
