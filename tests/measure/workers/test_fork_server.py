@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -144,7 +145,8 @@ def test_children_run_the_abtune_of_their_parent(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(("chosen", "loaded"), [("", "libm.so.6"), ("libdl.so.2", "libdl.so.2")])
 def test_children_use_a_fast_allocator(monkeypatch: pytest.MonkeyPatch, chosen: str, loaded: str) -> None:
     """The allocator is loaded before all else where it is installed, unless the user has chosen another."""
-    monkeypatch.setattr("ctypes.util.find_library", lambda name: "libm.so.6")  # any library that is there
+    there = re.compile(rb"\blibm\.so\.\d+")
+    monkeypatch.setattr("abtune.measure.workers.fork_server._TCMALLOC", there)
     monkeypatch.setenv("LD_PRELOAD", chosen)
     if not chosen:
         monkeypatch.delenv("LD_PRELOAD")
@@ -152,14 +154,20 @@ def test_children_use_a_fast_allocator(monkeypatch: pytest.MonkeyPatch, chosen: 
         assert slot.call("variable", "LD_PRELOAD", timeout=LONG) == loaded
 
 
-def test_no_allocator_is_found_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python looks for libraries with a temporary file, for which a full disk has no room."""
+def test_the_allocator_is_found_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's list of libraries says whether it is there; a compiler that is asked may hang."""
 
-    def refuse(name: str) -> str:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory")
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a program was started")
 
-    monkeypatch.setattr("ctypes.util.find_library", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    listed = tmp_path / "ld.so.cache"
+    monkeypatch.setattr("abtune.measure.workers.fork_server._INSTALLED", listed)
     assert allocator() == {}
+    listed.write_bytes(b"libtcmalloc_minimal_debug.so.4\0/lib/libtcmalloc_minimal.so.4.5.9\0")
+    assert allocator() == {}
+    listed.write_bytes(b"libz.so.1\0libtcmalloc_minimal.so.4\0/lib/libtcmalloc_minimal.so.4\0")
+    assert allocator() == {"LD_PRELOAD": "libtcmalloc_minimal.so.4"}
 
 
 def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
