@@ -21,6 +21,8 @@ from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDi
 
 # Seconds for a child that has closed its connection to end by itself.
 HANG_UP_WAIT = 5.0
+# Waits for an answer, which share the time limit of a call.
+WAITS = 10
 # Searches run at lower priority, so that other processes go on: those that measure, and those of others.
 NICENESS = 10
 # A killed process ends at once, unless it is in the middle of something that the system does not interrupt.
@@ -58,7 +60,8 @@ class ChildProcess:
         self._output.truncate()
         try:
             self._connection.send((function, args))
-            if not self._connection.poll(timeout):
+            # If everything is paused, as a suspended job is, that uses up one of these waits at most.
+            if not any(self._connection.poll(timeout / WAITS) for _ in range(WAITS)):
                 self.kill()
                 raise CallTimedOut(f"{function}: no answer within {timeout:g} s")
             kind, value = self._connection.recv()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,18 @@ LONG = 60.0
 
 
 # Answers
+
+
+def test_a_pause_of_everything_costs_no_call(child: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suspended job goes on: the time has passed for the caller, and the process had none of it."""
+    wait, pauses = Connection.poll, iter([None])
+
+    def poll(connection: Connection, timeout: float = 0.0) -> bool:
+        paused = timeout and next(pauses, "not") is None
+        return False if paused else wait(connection, timeout)
+
+    monkeypatch.setattr(Connection, "poll", poll)
+    assert child.call("add", 1, 2, timeout=LONG) == 3
 
 
 def test_functions_answer(child: ChildProcess) -> None:
