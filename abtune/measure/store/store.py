@@ -109,13 +109,15 @@ class Store:
 
     def _require_own_dataset(self) -> None:
         """Refuse a dataset that the files did not make, such as a merged one: they would replace it."""
-        attrs: Mapping[Any, Any] = {}
-        with contextlib.suppress(DatasetError):  # one that is missing or damaged is made anew
+        try:
             attrs = open_dataset(self.dataset).attrs
+        except DatasetError:  # one that is missing or damaged is made anew
+            return
         recorded = self.recorded()
-        origin = [name for name in ("created", "sources") if name in attrs]
-        if any(str(attrs[name]) != recorded.get(name) for name in origin):
-            raise StoreError(f"{self.dataset} does not come from {self.folder.name}; give another --out")
+        if any(attrs.get(name) != recorded.get(name) for name in ("created", "sources")):
+            raise StoreError(
+                f"{self.dataset} does not come from {self.folder.name}; move it away, or give another --out"
+            )
 
     def identity(self) -> Any:
         """Return what a plan must agree with to be carried out here; None if nothing was done yet."""
@@ -260,6 +262,7 @@ class Store:
         """Write the dataset that was built from the files."""
         if self._lock is not None:
             require_lock(self._lock, self.folder)
+        self._require_own_dataset()  # again, because somebody may have put another one there meanwhile
         remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
         write_dataset(dataset, self.dataset, remedy=remedy)
 

@@ -287,14 +287,30 @@ def test_a_dataset_that_was_put_beside_the_files_of_a_sweep_is_left_alone(kept: 
     """A merged dataset, or another sweep's, is not replaced by what the files have; a damaged one is."""
     with kept.opened(plan, ABOUT):
         own = kept.to_dataset(plan)
-    for changes in ({"created": "2026-02-02T00:00:00+00:00"}, {"sources": "[]"}):
-        abtune.save_dataset(own.assign_attrs(changes), kept.dataset)
+    undated = own.copy()
+    del undated.attrs["created"]
+    later, merged = own.assign_attrs(created="2026-02-02T00:00:00+00:00"), own.assign_attrs(sources="[]")
+    refused = r"does not come from abtune\.nc\.runs; move it away, or give another --out"
+    for dataset in (later, merged, undated):
+        abtune.save_dataset(dataset, kept.dataset)
         before = kept.dataset.read_bytes()
-        with pytest.raises(StoreError, match=r"does not come from abtune\.nc\.runs; give"):
+        with pytest.raises(StoreError, match=refused):
             kept.opened(plan, ABOUT).__enter__()
         assert kept.dataset.read_bytes() == before
     kept.dataset.write_bytes(before[:3000])
     kept.check(plan)
+
+
+def test_a_dataset_that_is_put_there_while_a_sweep_runs_is_left_alone(kept: Store, plan: Plan) -> None:
+    """It may be all that is left of a merge; what the sweep has done is in its files."""
+    with kept.opened(plan, ABOUT):
+        own = kept.to_dataset(plan)
+        kept.save_dataset(own)
+        abtune.save_dataset(own.assign_attrs(sources="[]"), kept.dataset)
+        before = kept.dataset.read_bytes()
+        with pytest.raises(StoreError, match=r"does not come from abtune\.nc\.runs; move it away"):
+            kept.save_dataset(own)
+    assert kept.dataset.read_bytes() == before
 
 
 def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: Store, plan: Plan) -> None:
