@@ -186,15 +186,20 @@ def _line_of(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _working_directory_first() -> Iterator[None]:
-    """Import from the working directory first; leave it last, where its files hide no library."""
+    """Import from the working directory first; leave it last, where its files hide no library.
+
+    A module that changes the working directory or a standard stream changes them for its import alone.
+    """
     try:
         here = str(Path.cwd())
     except FileNotFoundError:  # it is gone, and so is all that could be imported from it
         yield
         return
     sys.path.insert(0, here)
+    streams = contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr)
     try:
-        yield
+        with contextlib.chdir(here), streams[0], streams[1]:
+            yield
     finally:
         sys.path.remove(here)
         if here not in sys.path:

@@ -171,6 +171,21 @@ def test_any_attribute_can_be_imported(own: None) -> None:
     assert sys.path.count(str(Path.cwd())) == 1
 
 
+def test_a_module_changes_nothing_for_those_who_import_it(
+    own: None, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that works in another folder sends no dataset there, and output still goes where it went."""
+    Path("elsewhere").mkdir()
+    Path("moving_configs.py").write_text(
+        "import os, sys\nos.chdir('elsewhere')\nsys.stdout = sys.stderr = None\nMINE = 1\n", encoding="utf-8"
+    )
+    before = sys.stdout, sys.stderr
+    for name in ("stdout", "stderr"):  # else a failure leaves them so
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+    assert import_attribute("moving_configs:MINE") == 1
+    assert (Path.cwd(), sys.stdout, sys.stderr) == (empty_folder, *before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a working folder cannot be removed there")
 def test_a_design_space_of_abtune_needs_no_working_folder(empty_folder: Path) -> None:
     """Where that folder was removed, only modules in it cannot be imported."""
