@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,15 +170,14 @@ def _carry_out(
         raise interrupted(store.dataset) from None
 
 
-def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
-    """Return whether each shape is worth more seeds; settled and dropped shapes are left out."""
+def _goes_on(dataset: xr.Dataset, labels: Set[str]) -> dict[str, bool]:
+    """Return whether each of some shapes is worth more seeds; settled shapes are left out."""
     import abtune
     from abtune.compare.sequential import goes_on
-    from abtune.stats.testing.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json
+    from abtune.stats.testing.looks import ALPHA
 
-    dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
-    return goes_on([row for row in rows if row.shape not in dropped])
+    return goes_on([row for row in rows if row.shape in labels])
 
 
 # MetaSchedule's cost model predicts at random in the first iterations.

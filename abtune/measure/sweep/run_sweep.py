@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
@@ -183,7 +183,7 @@ def settle(
     store: Store,
     *,
     carry_out: Callable[[Plan, str], Outcome],  # it is also given the text that records the looks
-    goes_on: Callable[[xr.Dataset], Mapping[str, bool]],  # of each shape that is not settled nor dropped yet
+    goes_on: Callable[[xr.Dataset, Set[str]], Mapping[str, bool]],  # of these shapes, unless they are settled
     report: Callable[[Look, int], None],  # of a look, and of the number of shapes that are settled
 ) -> Outcome:
     """Carry out a plan look by look, without shapes that are settled or dropped; return the last outcome."""
@@ -198,7 +198,9 @@ def settle(
         dataset = store.to_dataset(replace(plan, seeds=now.seeds))
         done = max(number + 1, already)
         if not outcome.stopped:
-            unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}))
+            # The dataset may have shapes that earlier sessions searched without looks.
+            labels = {shape.label for shape in left.shapes} - {*dropped_shapes(looks)}
+            unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}), labels)
             # Decided once: with more seeds, all winners of a shape are timed anew.
             if number >= already:
                 looks = _drop(looks, number, unsettled)

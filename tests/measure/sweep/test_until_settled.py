@@ -177,6 +177,17 @@ def test_a_design_that_was_looked_at_gets_no_more_shapes(
     assert Path("abtune.nc").read_bytes() == before
 
 
+def test_shapes_that_were_searched_without_looks_are_no_part_of_them(sweep: object) -> None:
+    """They are neither counted nor dropped, and compete with nobody for more seeds."""
+    assert main([*WORDS, "--shapes", "M=16_N=32_K=16", "--seeds", "2"]) == 0
+    said = sweep("--seeds", "8")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert runs(dataset) == [12, 10, 4]
+    assert [look["dropped"] for look in json.loads(dataset.attrs["looks"])] == [[SHAPES[1]], [], []]
+    assert f"5 seeds: 0 of 2 shapes settled, 1 dropped: {SHAPES[1]}\n" in said
+    assert "6 seeds: 1 of 2 shapes settled\n" in said
+
+
 @pytest.mark.parametrize("files", [True, False])
 def test_a_sweep_that_goes_on_drops_the_same_shapes(
     sweep: object,
