@@ -46,7 +46,7 @@ def make_dataset(
     Parameters
     ----------
     latency : array_like, shape (shape, config, seed) or (shape, config, seed, round, repeat), seconds
-        Time of one call. NaN, or masked, where there is none.
+        Time of one call. NaN, or masked, where there is none. The dataset gets a copy.
     shapes : sequence of str
         One label for each entry of the first axis; any text will do.
     configs : sequence of str
@@ -86,14 +86,14 @@ def make_dataset(
     import xarray as xr  # not above: processes that search and measure need the enumerations alone
 
     values = _with_rounds(latency)
-    seeds = list(range(values.shape[2])) if seeds is None else seeds
-    shapes, configs = _listed("shapes", shapes), _listed("configs", configs)
-    workloads = [""] * len(shapes) if workloads is None else _listed("workloads", workloads)
+    numbers = _listed("seeds", range(values.shape[2]) if seeds is None else seeds)
+    shapes, configs = _labels("shapes", shapes), _labels("configs", configs)
+    kinds = _listed("workloads", [""] * len(shapes) if workloads is None else workloads)
     for name, labels, axis in (
         ("shapes", shapes, 0),
         ("configs", configs, 1),
-        ("seeds", seeds, 2),
-        ("workloads", workloads, 0),
+        ("seeds", numbers, 2),
+        ("workloads", kinds, 0),
     ):
         if len(labels) != values.shape[axis]:
             length = values.shape[axis]
@@ -102,9 +102,9 @@ def make_dataset(
         timed = np.isfinite(values).any(axis=(3, 4))
         run_status = np.where(timed, RunStatus.COMPLETE, RunStatus.MISSING)
     coordinates: dict[str, npt.ArrayLike] = {
-        "shape": _text([str(shape) for shape in shapes]),
-        "config": _text([str(config) for config in configs]),
-        "seed": _whole_numbers("seeds", seeds),
+        "shape": _text(shapes),
+        "config": _text(configs),
+        "seed": _whole_numbers("seeds", numbers),
         "round": np.arange(values.shape[3]),
         "repeat": np.arange(values.shape[4]),
     }
@@ -122,7 +122,7 @@ def make_dataset(
     )
     if is_paired(dataset):
         dataset["seed"].attrs["long_name"] = "number of the replicate; a pair between configurations"
-    return add_variables(dataset, latency=values, run_status=run_status, workload=workloads)
+    return add_variables(dataset, latency=values, run_status=run_status, workload=kinds)
 
 
 def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
@@ -210,13 +210,31 @@ def _check_labels(name: str, value: object, labels: Mapping[Any, npt.ArrayLike])
                 raise InputError(f"{name} has {own_dim} {shown(own)}, not {shown(wanted)}; {remedy}")
 
 
-def _listed(name: str, labels: Iterable[str]) -> list[str]:
-    # Letters of a text would be labels, and a set has another order in each process.
-    if isinstance(labels, str | set | frozenset):
-        example = [labels] if isinstance(labels, str) else sorted(map(str, labels))
-        raise InputError(f"{name} is a list of names, such as {shown(example)}, not {shown(labels)}")
+def _labels(name: str, labels: Iterable[object]) -> list[str]:
+    """Return labels as texts; refuse a gap and bytes, whose text is nan or b'name'."""
+    import pandas as pd  # as late as xarray, which imports it
+
+    entries = _listed(name, labels)
+    for label in entries:
+        if isinstance(label, bytes | list | np.ndarray) or pd.isna(label):
+            remedy = "decode it" if isinstance(label, bytes) else "give a name"
+            raise InputError(f"{name} has {shown(label)}, which is not text; {remedy}")
+    return [str(label) for label in entries]
+
+
+def _listed(name: str, entries: Any) -> npt.NDArray[Any] | list[Any]:
+    """Return a list of names or numbers with one axis, whatever holds it."""
     # An entry of xarray's arrays is itself an array, whose text is its whole description.
-    return list(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
+    entries = entries.to_numpy() if hasattr(entries, "to_numpy") else entries
+    # Letters of a text would be labels, and a set has another order in each process.
+    unlisted = isinstance(entries, str | set | frozenset) or not np.iterable(entries)
+    if unlisted or getattr(entries, "ndim", 1) > 1:
+        example = [entries] if isinstance(entries, str) else ["a", "b"]
+        if isinstance(entries, set | frozenset):
+            example = sorted(map(str, entries))
+        kind = f"names, such as {shown(example)}" if name != "seeds" else "whole numbers, such as [0, 1, 2]"
+        raise InputError(f"{name} is a list of {kind}, not {shown(entries)}")
+    return entries if isinstance(entries, np.ndarray) else list(entries)
 
 
 def _coordinate(name: str, labels: npt.ArrayLike) -> tuple[str, npt.ArrayLike, dict[str, str]]:
@@ -255,7 +273,7 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         if given.dtype.kind in "bcmM":
             wanted = "" if unit == "1" else f" in {unit}"
             raise InputError(f"{name} holds {given.dtype}, not numbers; give numbers{wanted}")
-        masked: Any = given.astype(np.float64, copy=False)
+        masked: Any = given.astype(np.float64)  # a copy: a script may fill its array again
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
@@ -280,7 +298,7 @@ def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
 def _text(value: npt.ArrayLike) -> npt.NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(value), "", value.data.astype(object))
-    return np.asarray(value, dtype=object)
+    return np.array(value, dtype=object)
 
 
 # The label of a shape, the name of a configuration, and the number of a seed.

@@ -104,6 +104,8 @@ def check_is_dataset(value: object) -> None:
 
 def check_attrs(attrs: Mapping[str, Any]) -> None:
     """Check that attributes can be kept in a netCDF file."""
+    if not isinstance(attrs, Mapping):
+        raise InputError(f"attrs is a mapping from names to values, not {shown(attrs)}")
     for name, value in attrs.items():
         if not isinstance(name, str) or not name or "/" in name:
             raise InputError(f"attribute {name!r}: a name is a text without /")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -41,6 +42,27 @@ def test_labels_may_be_arrays_of_xarray(small: xr.Dataset) -> None:
     assert again["workload"].equals(small["workload"])
 
 
+def test_a_list_may_be_any_iterable() -> None:
+    """Keys of a dictionary and generators are lists of labels, too."""
+    names = iter("bc")
+    dataset = abtune.make_dataset(
+        np.ones((1, 2, 2)), shapes={"a": 0}, configs=names, seeds={3: 0, 4: 0}.keys()
+    )
+    assert dataset["config"].values.tolist() == ["b", "c"]
+    assert dataset["seed"].values.tolist() == [3, 4]
+
+
+def test_a_dataset_keeps_its_values_when_an_array_is_filled_again() -> None:
+    """A script that fills one array for each kernel would change all earlier datasets."""
+    latency, kinds = np.ones((1, 2, 3)), np.array(["gemm"], dtype=object)
+    dataset = abtune.make_dataset(latency, shapes=["a"], configs=["b", "c"], workloads=kinds)
+    extended = abtune.add_variables(dataset, search_latency=latency)
+    latency[:], kinds[:] = 2.0, "conv"
+    assert (dataset["latency"] == 1.0).all()
+    assert (extended["search_latency"] == 1.0).all()
+    assert dataset["workload"].item() == "gemm"
+
+
 def test_runs_without_a_timing_are_missing() -> None:
     """Where there is no timing and no status is given, the run counts as missing, not as failed."""
     dataset = abtune.make_dataset([[[1.0, np.nan]]], shapes=["a"], configs=["b"])
@@ -55,6 +77,17 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"configs": "bc"}, r"configs is a list of names, such as \['bc'\], not 'bc'"),
         ({"configs": {"b", "c"}}, r"configs is a list of names, such as \['b', 'c'\], not {"),
         ({"shapes": frozenset("a")}, r"shapes is a list of names, such as \['a'\], not frozenset"),
+        ({"shapes": 1}, r"shapes is a list of names, such as \['a', 'b'\], not 1"),
+        ({"configs": None}, r"configs is a list of names, such as \['a', 'b'\], not None"),
+        ({"configs": np.array([["b"], ["c"]])}, r"configs is a list of names, .* not array"),
+        ({"configs": [b"b", b"c"]}, "configs has b'b', which is not text; decode it"),
+        ({"configs": np.array([b"b", b"c"])}, "configs has np.bytes_.b'b'., which is not text; decode it"),
+        ({"configs": ["b", np.nan]}, "configs has nan, which is not text; give a name"),
+        ({"shapes": [None]}, "shapes has None, which is not text; give a name"),
+        ({"shapes": pd.array([pd.NA], dtype="string")}, "shapes has <NA>, which is not text; give a name"),
+        ({"seeds": 2}, r"seeds is a list of whole numbers, such as \[0, 1, 2\], not 2"),
+        ({"seeds": "01"}, "seeds is a list of whole numbers, .* not '01'"),
+        ({"seeds": {1, 0}}, "seeds is a list of whole numbers, .* not {0, 1}"),
         ({"seeds": [1]}, "seeds has length 1, but latency has 2"),
         ({"workloads": []}, "workloads has length 0"),
         (
@@ -70,6 +103,7 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"seeds": [1, 2**63]}, "seeds must be whole numbers, and has 9.22337e"),
         ({"run_status": [[[0, 0], [0, 0.9]]]}, "run_status must be whole numbers, and has 0.9"),
         ({"run_status": [[0, 0]]}, "run_status has 2 dimensions; give 3: shape, config and seed"),
+        ({"attrs": [1]}, r"attrs is a mapping from names to values, not \[1\]"),
         ({"attrs": {"fast": True}}, "attribute 'fast' is True, which no netCDF file can hold"),
         ({"attrs": {"note": None}}, "attribute 'note' is None"),
         ({"attrs": {"settings": {"trials": 64}}}, "attribute 'settings' is {'trials': 64}"),
