@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,9 @@ _OTHER_FORMATS = re.compile(
     "csv|tsv|xlsx?|jsonl?|parquet|txt|log|md|html?|tex|xml|ya?ml|png|svg|pdf|gz|zip|zst", re.IGNORECASE
 )
 
+# Two threads that use HDF5 at once crash the process: xarray's own locks do not cover all of its calls.
+_ONE_THREAD = threading.RLock()
+
 # What netCDF4 and xarray were seen to raise over damaged files, and what their kin would be.
 _UNREADABLE = (OSError, RuntimeError, ValueError, LookupError, AttributeError, TypeError, MemoryError)
 
@@ -85,7 +89,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     limit = most_gib(_MOST_GIB)
     try:
         # Its size is known before its values are read.
-        with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as lazy:
+        with _ONE_THREAD, uninterrupted(), xr.open_dataset(path, engine="netcdf4") as lazy:
             gib = lazy.nbytes / 2**30
             dataset = lazy.load() if gib <= limit else None
     except PermissionError:
@@ -136,7 +140,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
     file = place_for(path)
     remove_leftovers(file)
     try:
-        with uninterrupted(), replacing(file) as temporary:
+        with _ONE_THREAD, uninterrupted(), replacing(file) as temporary:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
         raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None

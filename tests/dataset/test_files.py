@@ -312,6 +312,23 @@ def test_a_full_disk_keeps_the_old_file(small: xr.Dataset) -> None:
     assert names_in() == ["kept.nc"]
 
 
+def test_threads_write_and_read_at_once(small: xr.Dataset) -> None:
+    """HDF5 crashed the process, because xarray's locks do not cover all of its calls."""
+    abtune.save_dataset(small, "given.nc")
+    script = (
+        "import abtune\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "given = abtune.open_dataset('given.nc')\n"
+        "def copied(number):\n"
+        "    abtune.save_dataset(given, f'{number}.nc')\n"
+        "    return abtune.open_dataset(f'{number}.nc').identical(given)\n"
+        "with ThreadPoolExecutor(8) as threads:\n"
+        "    print(sum(threads.map(copied, range(24))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "24\n"
+
+
 def test_invalid_datasets_are_not_written(small: xr.Dataset) -> None:
     """What could not be read back is not written in the first place."""
     with pytest.raises(DatasetError, match="'run_status'"):
