@@ -53,8 +53,12 @@ _NEEDED = (
     ("trial_origin", "trial_status", "which trials ran"),
     ("transfer_latency", "transfer_status", "which fit"),
 )
-# What xarray makes of flags where it leaves gaps.
-_OF_FLOATS = "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5)"
+# What xarray makes of flags and texts where it leaves gaps.
+_OF_FLOATS = (
+    "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or fill the "
+    "gaps of a join: dataset[{name!r}].fillna({fill}).astype('int8')"
+)
+_OF_GAPS = "; xarray's joins and reindex leave such gaps; fill them: dataset[{name!r}].fillna('')"
 _OF_DIMENSIONS = (
     "; select by lists, as in dataset.sel(shape=[label]), or transpose; concat needs data_vars='minimal'"
 )
@@ -124,10 +128,11 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
     values = dataset[name].values
     labels = values.tolist()
     if kind == "i" and values.dtype.kind not in "iu":
-        raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers")
-    if kind == "U" and not all(isinstance(label, str) for label in labels):
-        other = next(label for label in labels if not isinstance(label, str))
-        raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
+        remedy = f"if all are whole: dataset.assign_coords({name}=dataset[{name!r}].astype(int))"
+        raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers; {remedy}")
+    if kind == "U" and (other := _other_than_text(values)):
+        remedy = f"name each: dataset.assign_coords({name}=[...])"
+        raise DatasetError(f"coordinate {name!r} holds {shown(other[0])}, which is not text; {remedy}")
     if "" in labels:
         raise DatasetError(f"coordinate {name!r} has an empty label; name it")
     repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
@@ -135,6 +140,13 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
         again = f"coordinate {name!r} lists {shortened(repr(repeated[0]))} more than once"
         apart = f"; if these are different runs: dataset.assign_coords(seed=range({len(labels)}))"
         raise DatasetError(f"{again}{apart if name == 'seed' else ''}")
+
+
+def _other_than_text(values: npt.NDArray[Any]) -> list[Any]:
+    """Return the first entry that is not text, such as a gap or bytes; an empty list if all are."""
+    entries = [] if values.dtype.kind == "U" else values.ravel().tolist()
+    kinds = {kind for kind in map(type, entries) if not issubclass(kind, str)}
+    return [next(entry for entry in entries if type(entry) in kinds)] if kinds else []
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
@@ -169,9 +181,13 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
     # Text is an array of objects, of fixed width (U), or of NumPy's StringDType (T).
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
-        hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""
+        gaps = variable.flags and values.dtype.kind == "f"
+        hint = _OF_FLOATS.format(name=name, fill=int(variable.fill)) if gaps else ""
         wrong = f"holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
         raise DatasetError(f"variable {name!r} {wrong}")
+    if variable.kind == "U" and (other := _other_than_text(values.values)):
+        hint = _OF_GAPS.format(name=name) if isinstance(other[0], float | None) else ""  # NaN or None
+        raise DatasetError(f"variable {name!r} holds {shown(other[0])}, which is not text{hint}")
     units = str(values.attrs.get("units", variable.units))  # a list would be compared element by element
     if variable.kind != "M" and units != variable.units:
         value = shortened(repr(units))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -243,10 +244,25 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
             (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")
             for name in ("shape", "config", "seed", "round", "repeat")
         ),
-        (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is not text"),
+        (
+            lambda data: data.assign_coords(shape=[1, 2]),
+            r"coordinate 'shape' holds 1, which is not text; name each: dataset.assign_coords\(shape=",
+        ),
+        (lambda data: data.assign_coords(shape=[b"a", b"b"]), "coordinate 'shape' holds b'a', which is not"),
+        (
+            lambda data: data.assign(workload=("shape", np.array(["a", b"b"], dtype=object))),
+            "variable 'workload' holds b'b', which is not text$",
+        ),
+        (
+            lambda data: data.assign(workload=("shape", np.array([None, "a"]))),
+            r"variable 'workload' holds nan, which is not text; .* dataset\['workload'\].fillna\(''\)",
+        ),
         (lambda data: data.assign_coords(config=[0.5, 2]), "coordinate 'config' holds 0.5"),
         (lambda data: data.assign_coords(seed=["p", "q"]), "coordinate 'seed' holds <U1, not whole numbers"),
-        (lambda data: data.assign_coords(seed=[0.5, 1.5]), "coordinate 'seed' holds float64"),
+        (
+            lambda data: data.assign_coords(seed=[0.0, 1.0]),
+            r"coordinate 'seed' holds float64, not whole numbers; .*seed=dataset\['seed'\].astype\(int\)",
+        ),
     ],
 )
 def test_wrong_variables_are_named(small: xr.Dataset, change: object, message: str) -> None:
@@ -353,6 +369,19 @@ def test_gaps_of_xarray_say_what_to_do(small: xr.Dataset, change: Callable[[xr.D
     filled = small.reindex(seed=range(4), fill_value={"run_status": 2, "trial_status": 4})
     validate(filled)
     assert (filled["run_status"].isel(seed=3) == RunStatus.MISSING).all()
+
+
+def test_gaps_of_a_join_say_how_to_fill_them(small: xr.Dataset) -> None:
+    """A shape that only one dataset has was of the kind nan, and the message fills flags and texts."""
+    joined = small.reindex(shape=[*small["shape"].values, "new"])
+    for name in ("run_status", "workload"):
+        with pytest.raises(DatasetError, match=f"'{name}' holds .*fill") as raised:
+            validate(joined)
+        (remedy,) = re.findall(r"dataset\[.*\)", str(raised.value))[-1:]
+        joined = joined.assign({name: eval(remedy, {"dataset": joined})})  # noqa: S307
+    rows = abtune.analyze(joined).comparisons
+    assert [row.workload for row in rows] == ["", "", ""]
+    assert rows[-1].n == (0, 0)
 
 
 @pytest.mark.parametrize(
