@@ -55,6 +55,8 @@ def test_options_that_change_nothing_in_a_figure_are_refused(run: Run) -> None:
     analysis = abtune.analyze(abtune.open_dataset(PILOT))
     with pytest.raises(abtune.AbtuneError, match="beside changes nothing in the figure seeds"):
         analysis.plot("seeds", beside=analysis.dataset)
+    with pytest.raises(abtune.AbtuneError, match="an object of type int is not a dataset"):
+        analysis.plot(beside=3)
 
 
 def test_titles_of_trials_have_the_colours_of_verdicts(run: Run) -> None:

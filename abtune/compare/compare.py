@@ -26,7 +26,7 @@ from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log
+from abtune.stats.estimates import from_log, same_nan
 from abtune.stats.intervals.bootstrap_t import Tails
 from abtune.stats.two_sample import Floats
 from abtune.text import listed
@@ -288,9 +288,9 @@ def evidence_of(
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=from_log(statistics.at_least[index]),
             **p,
-            detectable=float(detectable[index]),
+            detectable=same_nan(detectable[index]),
             fewest_seeds=fewest_seeds,
-            noise_of_pairs=float(varies.noise[index]) if varies.paired else math.nan,
+            noise_of_pairs=same_nan(varies.noise[index]) if varies.paired else math.nan,
         )
 
 
@@ -308,12 +308,11 @@ def _row_caveats(sides: Sides, index: int) -> Iterator[str]:
 
 
 def _number(values: Floats | None, index: int) -> float | None:
-    """Return a number of a shape, as the one NaN that equals itself if it is unknown."""
-    if values is None:
-        return None
-    return math.nan if math.isnan(values[index]) else float(values[index])
+    return None if values is None else same_nan(values[index])
 
 
 def _side(samples: Samples, index: int) -> Side:
     names = (field.name for field in fields(Side) if field.name != "config")
-    return Side(config=samples.config, **{name: getattr(samples, name)[index].item() for name in names})
+    values: dict[str, Any] = {name: getattr(samples, name)[index].item() for name in names}
+    seconds, noise = same_nan(values.pop("latency")), same_nan(values.pop("noise"))
+    return Side(config=samples.config, latency=seconds, noise=noise, **values)

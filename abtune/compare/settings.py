@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -47,11 +48,13 @@ class Settings:
     dropped: tuple[int, ...] = ()  # numbers of the shapes that earlier looks dropped: their p counts as 1
 
     def __post_init__(self) -> None:
-        check_fraction("level", self.level, 0.95)
-        check_fraction("margin", self.margin, 0.02)
-        check_fraction("tolerance", self.tolerance, 0.05)
-        check_whole("rng_seed", self.rng_seed, 0)
-        check_whole("of_candidates", self.of_candidates, 1)
+        # As numbers of Python, because those of NumPy are none in JSON.
+        for name, example in (("level", 0.95), ("margin", 0.02), ("tolerance", 0.05)):
+            object.__setattr__(self, name, check_fraction(name, getattr(self, name), example))
+        for name, least in (("rng_seed", 0), ("of_candidates", 1)):
+            object.__setattr__(self, name, check_whole(name, getattr(self, name), least))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", as_weights(self.weights))
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({ALLOWED_BEST_OF})")
         object.__setattr__(self, "estimand", Estimand(self.estimand))  # as the frozen value is being made
         if self.correction != "":
@@ -142,9 +145,9 @@ def make_settings(
 ) -> Settings:
     """Return settings for a dataset: names that are not given are its first configurations."""
     first, second = configurations(dataset, baseline, candidate)
-    calls = None if weights is None else as_weights(weights)
     design = SeedDesign(design_of(dataset.attrs))
-    settings = Settings(baseline=first, candidate=second, weights=calls, design=design, **choices)  # type: ignore[arg-type]
+    given: Any = {"weights": weights, "design": design, **choices}  # which Settings checks
+    settings = Settings(baseline=first, candidate=second, **given)
     if choices.get("correction") or settings.estimand is not Estimand.GEOMETRIC_MEAN:
         return settings
     seeds = zip(*(extract(dataset, config).n.tolist() for config in (first, second)), strict=True)
@@ -161,7 +164,10 @@ def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
     """Return the part of a dataset that labels, kinds, globs or presets select."""
     if shapes is not None:
         labels = labels_of(dataset, "shape")
-        wanted = list(shapes) if isinstance(shapes, Iterable) and not isinstance(shapes, str) else [shapes]
+        listed = np.iterable(shapes) and not isinstance(shapes, str)
+        # The entries of xarray's arrays are arrays themselves.
+        entries: Any = shapes.to_numpy() if hasattr(shapes, "to_numpy") else shapes
+        wanted: list[Any] = list(entries) if listed else [shapes]
         if not all(isinstance(entry, str) for entry in wanted):
             raise InputError(f"shapes is a list of labels, kinds, globs or presets, not {shown(shapes)}")
         dataset = dataset.sel(shape=list(select_labels(wanted, labels, labels_of(dataset, "workload"))))
@@ -191,26 +197,30 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     return first, second
 
 
-def check_fraction(name: str, value: object, example: float, most: int = 1) -> None:
-    """Refuse what is no fraction, above all a level of 95."""
+def check_fraction(name: str, value: object, example: float, most: int = 1) -> float:
+    """Return a fraction; refuse what is none, above all a level of 95."""
     number = float(value) if isinstance(value, Real) else math.nan
     if not 0 < round(number, 12) < most:  # tests are at 1 - level, to as many digits
         given = shown(value) if math.isnan(number) else f"{number:g}"
         raise InputError(f"{name} is a fraction between 0 and {most}, such as {example}, not {given}")
+    return number
 
 
-def check_list(name: str, value: object, example: object) -> None:
-    """Refuse a single number or text in place of a list."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
+def check_list(name: str, value: object, example: object) -> list[Any]:
+    """Return the entries of a list; refuse a single number or text in its place."""
+    if isinstance(value, str) or not np.iterable(value):
         raise InputError(f"{name} is a list, such as [{example!r}], not {shown(value)}")
+    entries: Any = value
+    return list(entries)
 
 
-def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Refuse what is no whole number within these bounds."""
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> int:
+    """Return a whole number; refuse what is none, or beyond these bounds."""
     number = int(value) if isinstance(value, Integral) else least - 1
     if not least <= number <= (math.inf if most is None else most):
         bounds = f"from {least} on" if most is None else f"from {least} to {most:,}"
         raise InputError(f"{name} is a whole number {bounds}, not {shown(value)}")
+    return number
 
 
 def _check_name(kind: str, name: object, known: Sequence[str], more: str = "") -> None:
@@ -240,7 +250,7 @@ def as_weights(given: Weights | Mapping[str, float]) -> Weights:
     if isinstance(given, Weights):
         return given
     if not isinstance(given, Mapping):
-        raise InputError(f"weights is a mapping from shapes to numbers of calls, not {given!r}")
+        raise InputError(f"weights is a mapping from shapes to numbers of calls, not {shown(given)}")
     for label, calls in given.items():
         known = isinstance(calls, int | float | np.integer | np.floating) and not isinstance(calls, bool)
         if not isinstance(label, str) or not known or not (math.isfinite(calls) and calls >= 0):

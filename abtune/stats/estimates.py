@@ -122,8 +122,13 @@ LARGEST_LOG = 700.0
 _LEAST_BOOST = math.nextafter(-1.0, 0.0)
 
 
+def same_nan(value: float) -> float:
+    """Return a float, of all NaN the same one: Python calls it equal to itself in tuples and dataclasses."""
+    return math.nan if math.isnan(value) else float(value)
+
+
 def from_log(log_ratio: float) -> float:
     """Return the boost of a log ratio. A ratio beyond the range of floats becomes the largest one."""
-    if math.isnan(log_ratio):  # always the same NaN: analyses that are alike compare equal
-        return math.nan
+    if math.isnan(log_ratio):
+        return same_nan(log_ratio)
     return max(float(np.expm1(min(log_ratio, LARGEST_LOG))), _LEAST_BOOST)

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
+from abtune.compare.compare import compare
 from abtune.compare.results import Verdict
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
@@ -297,6 +299,35 @@ def test_numbers_of_numpy_are_numbers() -> None:
         make_sweep(0.1), level=np.float64(0.9), margin=np.float32(0.25), rng_seed=np.int64(3)
     )
     assert analysis.comparisons == plain.comparisons
+    assert analysis.report("json") == plain.report("json")
+    assert abtune.analyze(make_sweep(0.1), level=Fraction(9, 10), margin=0.25, rng_seed=3) == plain
+
+
+@pytest.mark.parametrize("design", ["independent", "paired"])
+def test_analyses_that_are_alike_are_equal(design: str) -> None:
+    """Also where numbers are unknown: NaN that a computation makes is not equal to another."""
+    latency = make_sweep([0.1, 0.1, 0.1], n=4)["latency"].values
+    latency[0, 0], latency[1, 1, 1:] = np.nan, np.nan
+    names = {"shapes": list("abc"), "configs": ["old", "new"]}
+    dataset = abtune.make_dataset(latency, **names, design=design)
+    assert abtune.analyze(dataset) == abtune.analyze(dataset.copy(deep=True))
+
+
+def test_shapes_may_be_an_array_of_xarray() -> None:
+    """Its entries are arrays themselves, and were refused."""
+    dataset = make_sweep([0.1, 0.2, 0.3])
+    few = abtune.analyze(dataset, shapes=dataset["shape"][1:])  # type: ignore[arg-type]
+    assert [row.shape for row in few.comparisons] == dataset["shape"].values[1:].tolist()
+
+
+def test_weights_of_replaced_settings_are_checked() -> None:
+    """To judge again with a plain mapping raised an AttributeError."""
+    dataset = make_sweep([0.1, 0.2])
+    calls = dict.fromkeys(dataset["shape"].values.tolist(), 2.0)
+    settings = replace(abtune.analyze(dataset).settings, weights=calls)
+    assert compare(dataset, settings).overall == abtune.analyze(dataset, weights=calls).overall
+    with pytest.raises(InputError, match="weights is a mapping"):
+        replace(settings, weights=[2.0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

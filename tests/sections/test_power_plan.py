@@ -218,6 +218,8 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
         (abtune.power(dataset, **choices, **more), plan_from_dataset(dataset, CONFIGS, goal, level=0.9)),
     ]:
         assert str(plan) == str(wanted)  # NaN are alike as text
+    generated = abtune.power(cv=0.03, boosts=iter([0.05, 0.02]), seeds=iter([5, 10, 20]))  # type: ignore[arg-type]
+    assert str(generated) == str(plan_from_noise(0.03, GOAL))
     turned = abtune.power(dataset, baseline="async", candidate="mainline")
     assert turned.baseline.config == "async"
 

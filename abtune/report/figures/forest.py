@@ -16,6 +16,7 @@ import xarray as xr
 
 from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis, Comparison, Verdict
+from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.columns import analysis_scale, shape_intervals
@@ -48,6 +49,7 @@ def draw_forest_beside(analysis: Analysis, beside: xr.Dataset | None = None) -> 
     """Return the forest plot, with the boosts of another dataset as crosses."""
     if beside is None:
         return draw_forest(analysis)
+    validate(beside)
     path = Path(str(beside.encoding.get("source") or "the other dataset"))
     wanted = {row.shape for row in analysis.comparisons}
     both = [label for label in labels_of(beside, "shape") if label in wanted]

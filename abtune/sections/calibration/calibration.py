@@ -118,15 +118,13 @@ def calibrate(
     [1.0, 1.0, 1.0]
     """
     validate(dataset)
-    check_list("boosts", boosts, 0.05)
-    for boost in boosts:
-        check_fraction("boost", boost, 0.05, most=10)
+    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, 0.05)]
     if replications is not None:
         check_whole("replications", replications, 10)
     given = {name: value for name, value in choices.items() if value is not None}
     settings = make_settings(dataset, **given)
     many = 500 if settings.procedure.joint is None else 200
-    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or many)
+    return _calibrate(dataset, settings, tuple(sorted(set(wanted))), replications or many)
 
 
 def _calibrate(

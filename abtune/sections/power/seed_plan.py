@@ -296,23 +296,19 @@ def power(
     check_fraction("level", level, 0.95)
     if cv is not None:
         check_fraction("cv", cv, 0.05, most=2)
-    check_list("boosts", boosts, 0.05)
-    check_list("seeds", seeds, 10)
-    for boost in boosts:
-        check_fraction("boost", boost, 0.05, most=10)
+    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, 0.05)]
+    numbers = [check_whole("each of seeds", number, 2, MOST) for number in check_list("seeds", seeds, 10)]
     if correlation not in (None, 0):
         check_fraction("correlation", correlation, 0.7)
     check_whole("shapes", 1 if shapes is None else shapes, 1)
     check_whole("of_candidates", of_candidates, 1)
-    for number in seeds:
-        check_whole("each of seeds", number, 2, MOST)
     goal = Goal(
         alpha=alpha_of(level) / of_candidates,
         of_candidates=of_candidates,
         target=target,
         shapes=shapes or (1 if dataset is None else dataset.sizes["shape"]),
-        boosts=tuple(sorted(set(boosts))),
-        seeds=tuple(sorted(set(seeds))),
+        boosts=tuple(sorted(set(wanted))),
+        seeds=tuple(sorted(set(numbers))),
         paired=correlation is not None,
         correlation=correlation,
     )
