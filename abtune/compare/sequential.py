@@ -37,6 +37,10 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
         source = f"{dataset.encoding['source']}: " if "source" in dataset.encoding else ""
         remedy = "abtune sweep wrote it, so take the file that it made"
         raise DatasetError(f"{source}attribute {LOOKS!r} cannot be read: {error}; {remedy}") from None
+    taken = looks[done - 1].seeds if done else 0
+    if dataset.sizes["seed"] < taken:
+        has, remedy = dataset.sizes["seed"], f"take all, or judge these alone: del dataset.attrs[{LOOKS!r}]"
+        raise DatasetError(f"attribute {LOOKS!r} is of {taken} seeds, and the dataset has {has}; {remedy}")
     # The dataset records levels for 95 % confidence; another confidence spends the same shares of its own.
     scale = (1 - level) / ALPHA
     return tuple(replace(look, alpha=round(look.alpha * scale, 12)) for look in looks[: max(done, 1)])
@@ -59,6 +63,8 @@ def compare_at_looks(
     compare_once: Callable[[xr.Dataset, Settings], Analysis],
 ) -> Analysis:
     """Return an analysis with each shape as it stood at the look that decided on it, or at the last."""
+    # A sweep makes its seeds in the order of their numbers, whatever order a script puts them in.
+    dataset = dataset.isel(seed=np.argsort(dataset["seed"].values))
     last = len(looks) - 1
     seeds = np.full(dataset.sizes["shape"], looks[0].seeds)
     decided: dict[int, Comparison] = {}

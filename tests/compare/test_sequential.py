@@ -132,6 +132,27 @@ def test_only_looks_that_are_done_count() -> None:
         assert {row.baseline.n for row in rows} == {seeds}
 
 
+def test_the_order_of_seeds_in_the_dataset_does_not_matter() -> None:
+    """The first seeds are those with the smallest numbers, also after a script has sorted them otherwise."""
+    dataset = with_looks(make_sweep([0.07, 0.07, 0.0], n=20, noise=0.05))
+    backwards = dataset.isel(seed=slice(None, None, -1))
+    assert abtune.analyze(backwards) == abtune.analyze(dataset)
+
+
+def test_seeds_that_the_looks_had_are_not_left_out() -> None:
+    """Seven seeds were judged as if they were all twenty, and their reasons said so."""
+    dataset = with_looks(make_sweep([0.07, 0.0], n=20))
+    some = dataset.isel(seed=slice(0, 7))
+    with pytest.raises(DatasetError, match=r"'looks' is of 20 seeds, and the dataset has 7; .* del dataset"):
+        abtune.analyze(some)
+    del some.attrs["looks"]
+    assert abtune.analyze(some).comparisons[0].n == (7, 7)
+    begun = with_looks(dataset, done=0).isel(
+        seed=slice(0, 3)
+    )  # a sweep that was stopped before its first look
+    assert abtune.analyze(begun).comparisons[0].n == (3, 3)
+
+
 def test_levels_follow_the_confidence_asked_for() -> None:
     """At 99 % each look spends a fifth of what it does at 95 %, and so may come too early."""
     dataset = with_looks(make_sweep(np.array([0.5]), n=20, noise=0.1, seed=1))
