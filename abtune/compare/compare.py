@@ -22,7 +22,7 @@ from abtune.compare.settings import Settings, Weights, configurations, make_sett
 from abtune.compare.statistics import Statistics, compute, design_power
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import by_graphs, contains_space, of_searches, of_throughputs
-from abtune.dataset.schema import labels_of
+from abtune.dataset.schema import in_order, labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
@@ -180,6 +180,7 @@ def _check_seeds(analysis: Analysis) -> None:
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
     """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
     configurations(dataset, settings.baseline, settings.candidate)  # settings may have been replaced
+    dataset = in_order(dataset)  # looks and neighbours are told by it
     looks = recorded_looks(dataset, level=settings.level)
     if looks:
         return replace(compare_at_looks(dataset, looks, settings, _compare_once), dataset=dataset)

@@ -63,8 +63,6 @@ def compare_at_looks(
     compare_once: Callable[[xr.Dataset, Settings], Analysis],
 ) -> Analysis:
     """Return an analysis with each shape as it stood at the look that decided on it, or at the last."""
-    # A sweep makes its seeds in the order of their numbers, whatever order a script puts them in.
-    dataset = dataset.isel(seed=np.argsort(dataset["seed"].values))
     last = len(looks) - 1
     seeds = np.full(dataset.sizes["shape"], looks[0].seeds)
     decided: dict[int, Comparison] = {}

@@ -76,6 +76,11 @@ def labels_of(dataset: xr.Dataset, axis: str) -> list[str]:
     return [str(label) for label in dataset[axis].values.tolist()]
 
 
+def in_order(dataset: xr.Dataset) -> xr.Dataset:
+    """Return a dataset whose seeds are in the order of their numbers, in which their runs were made."""
+    return dataset.isel(seed=np.argsort(dataset["seed"].values))
+
+
 def runs_of(dataset: xr.Dataset, name: str, config: str) -> npt.NDArray[Any]:
     """Return a variable of the runs of one configuration, shape (shape, seed, ...)."""
     # A valid dataset has its axes in the order of the schema.

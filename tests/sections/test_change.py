@@ -580,9 +580,9 @@ def test_neighbouring_seeds_that_are_alike_are_told() -> None:
     rng, labels = np.random.default_rng(1), [f"s{number}" for number in range(10)]
     batches = np.repeat(rng.normal(0, 0.1, (2, 10, 2, 2)), 5, axis=3) + rng.normal(0, 0.01, (2, 10, 2, 10))
 
-    def found(logs: npt.NDArray[np.float64]) -> tuple[str, list[str]]:
+    def found(logs: npt.NDArray[np.float64], seeds: list[int] | None = None) -> tuple[str, list[str]]:
         before, after = (
-            abtune.make_dataset(np.exp(half), shapes=labels, configs=["a", "b"]) for half in logs
+            abtune.make_dataset(np.exp(half), shapes=labels, configs=["a", "b"], seeds=seeds) for half in logs
         )
         change, steps = abtune.compare_datasets(before, after), abtune.history([before, after])
         assert ("too narrow." in str(steps)) == ("too narrow." in str(change))
@@ -591,7 +591,9 @@ def test_neighbouring_seeds_that_are_alike_are_told() -> None:
     sentence, notes = found(batches)
     assert "so these intervals may be too narrow." in sentence
     assert notes == [f"Runs with neighbouring seed numbers are alike in {name}" for name in "AB"]
-    assert not found(batches[..., [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]])[1]
+    mixed = [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]
+    assert not found(batches[..., mixed])[1]
+    assert found(batches[..., mixed], seeds=mixed) == (sentence, notes)
 
 
 def test_few_seeds_that_may_hide_two_speeds_have_a_caveat() -> None:

@@ -20,7 +20,7 @@ from abtune.compare.overall import half_over_seeds
 from abtune.compare.settings import Settings, configurations
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
-from abtune.dataset.schema import design_of, labels_of
+from abtune.dataset.schema import design_of, in_order, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, extract, extract_both, two_sample, what_varies
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
@@ -103,7 +103,7 @@ def compare_datasets(
     common = [label for label in labels[0] if label in set(labels[1])]
     if not common:
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
-    parts = [dataset.sel(shape=common) for dataset in (a, b)]
+    parts = [in_order(dataset.sel(shape=common)) for dataset in (a, b)]
     shared, timed_again = common_runs(parts, configs)
     same_winners = timed_again is not None
     kept = timed_again or parts

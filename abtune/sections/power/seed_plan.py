@@ -17,7 +17,7 @@ from abtune.compare.caveats import of_neighbours, of_outliers
 from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
 from abtune.compare.statistics import shape_agreement
 from abtune.dataset.check import validate
-from abtune.dataset.schema import is_paired, labels_of
+from abtune.dataset.schema import in_order, is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
 from abtune.sections.power.seed_cost import RunCost, cost_of_a_seed
@@ -131,7 +131,7 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
 
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
-    runs = extract_both(dataset, *configs)
+    runs = extract_both(in_order(dataset), *configs)
     labels = labels_of(dataset, "shape")
     outliers = itertools.chain.from_iterable(of_outliers(side, labels, "plan") for side in runs)
     sides, noise = what_varies(*runs), []
