@@ -251,6 +251,9 @@ def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[
         whole = _whole_numbers(name, value)
         validate_flags(name, variable, whole)  # as int8, 256 would be 0
         return whole.astype(np.int8)
+    # NumPy would take seconds since 1970 for milliseconds.
+    if np.asarray(value).dtype.kind in "iufb":
+        raise InputError(f"{name} holds numbers, not times; give datetimes in UTC, such as datetime64")
     if isinstance(value, np.ma.MaskedArray):
         value = np.ma.filled(value.astype("datetime64[ms]"), np.datetime64("NaT", "ms"))
     try:  # whole milliseconds survive the file

@@ -141,9 +141,13 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
     remove_leftovers(file)
     try:
         with _ONE_THREAD, uninterrupted(), replacing(file) as temporary:
-            dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+            # Text that is read chunk by chunk has no width that could be written.
+            dataset.compute().to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
         raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None
+    except (TypeError, ValueError) as error:  # of variables that the schema does not know
+        remedy = "leave out what no netCDF file can hold: dataset.drop_vars"
+        raise DatasetError(f"cannot write {path}: {_reason(error)}; {remedy}") from None
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)
         if isinstance(error, PermissionError) and os.access(file.parent, os.W_OK):
@@ -243,8 +247,10 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
                 "_FillValue": np.iinfo(np.int64).min,
                 "zlib": True,
             }
-        elif str(name) not in dataset.coords:
-            encoding[str(name)] = {"zlib": True, "shuffle": True, "complevel": 4}
+        else:
+            # Also where there is none: that of an earlier file may have no room for a new value.
+            packed = {"zlib": True, "shuffle": True, "complevel": 4}
+            encoding[str(name)] = {} if name in dataset.coords else packed
     return encoding
 
 

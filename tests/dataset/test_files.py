@@ -312,6 +312,32 @@ def test_a_full_disk_keeps_the_old_file(small: xr.Dataset) -> None:
     assert names_in() == ["kept.nc"]
 
 
+def test_new_labels_need_no_room_in_the_old_file(small: xr.Dataset) -> None:
+    """A file of another program may hold each seed in one byte, where 1000 became -24."""
+    small.to_netcdf("other.nc", encoding={"seed": {"dtype": "int8"}})
+    dataset = abtune.open_dataset("other.nc")
+    dataset["seed"] = dataset["seed"].copy(data=np.array([1000, 1001]))
+    abtune.save_dataset(dataset, "new.nc")
+    assert abtune.open_dataset("new.nc")["seed"].values.tolist() == [1000, 1001]
+
+
+@pytest.mark.parametrize("value", [1j, {}], ids=["complex", "object"])
+def test_further_variables_that_no_file_holds_are_named(small: xr.Dataset, value: object) -> None:
+    """The reason is xarray's or netCDF's, in one line, with what to do."""
+    further = small.assign(further=("shape", np.array([value, value])))
+    with pytest.raises(DatasetError, match=r"cannot write a.nc: .*; leave out .* dataset.drop_vars"):
+        abtune.save_dataset(further, "a.nc")
+    assert names_in() == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_dataset_in_chunks_is_written_without_a_warning(small: xr.Dataset) -> None:
+    """Its text has to be in memory, before xarray can tell how wide it is."""
+    pytest.importorskip("dask")
+    abtune.save_dataset(small.chunk(), "a.nc")
+    assert abtune.open_dataset("a.nc").equals(small)
+
+
 def test_threads_write_and_read_at_once(small: xr.Dataset) -> None:
     """HDF5 crashed the process, because xarray's locks do not cover all of its calls."""
     abtune.save_dataset(small, "given.nc")

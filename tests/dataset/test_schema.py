@@ -404,6 +404,12 @@ def test_what_is_no_dataset_is_told_how_to_get_one(value: Any, message: str) -> 
             attempt(value)
 
 
+def test_numbers_are_no_times(small: xr.Dataset) -> None:
+    """Seconds since 1970 were read as milliseconds, so that a run of today had started in January 1970."""
+    with pytest.raises(InputError, match="started holds numbers, not times; give datetimes in UTC"):
+        add_variables(small, started=np.full((2, 2, 2), 1.7e9))
+
+
 def test_histories_need_their_status(small: xr.Dataset) -> None:
     """Times of trials alone do not say which of them ran."""
     with pytest.raises(DatasetError, match="'trial_latency' needs 'trial_status'"):
