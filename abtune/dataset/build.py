@@ -108,7 +108,8 @@ def make_dataset(
         "round": np.arange(values.shape[3]),
         "repeat": np.arange(values.shape[4]),
     }
-    _check_labels("latency", latency, coordinates)
+    given = {dim: labels for dim, labels in coordinates.items() if dim != "seed" or seeds is not None}
+    _check_labels("latency", latency, given)
     check_attrs(attrs or {})
     dataset = xr.Dataset(
         coords={name: _coordinate(name, labels) for name, labels in coordinates.items()},
@@ -197,17 +198,28 @@ def _check_order(name: str, value: object) -> None:
 
 
 def _check_labels(name: str, value: object, labels: Mapping[Any, npt.ArrayLike]) -> None:
-    """Refuse an array that labels its shapes or configurations, as those of xarray do, in another way."""
-    coords: Mapping[Any, npt.ArrayLike] = getattr(value, "coords", {})
+    """Refuse an array that labels its shapes, configurations or seeds, as those of xarray do, otherwise."""
+    known, dims = getattr(value, "coords", {}), getattr(value, "dims", ())
+    coords = {dim: known[dim] for dim in dims if dim in known}  # a single label is left of a selection
     names = {dim: [*map(str, np.ravel(labels[dim]))] for dim in ("shape", "config")}
     # Whatever an axis is called, labels of the dataset have to stand in its order.
-    others = dict(zip(VARIABLES[name].dims, getattr(value, "dims", ()), strict=False))
+    others = dict(zip(VARIABLES[name].dims, dims, strict=False))
     for dim, wanted in names.items():
         for own_dim in {dim, others.get(dim)} & {*coords}:
             own = [*map(str, np.ravel(coords[own_dim]))]
             if own != wanted and (own_dim == dim or {*own} & {*itertools.chain(*names.values())}):
-                remedy = "give its own labels, in its order"
-                raise InputError(f"{name} has {own_dim} {shown(own)}, not {shown(wanted)}; {remedy}")
+                raise _other_labels(name, str(own_dim), own, wanted)
+    own_seeds, seeds = (
+        np.ravel(given["seed"]).tolist() if "seed" in given else [] for given in (coords, labels)
+    )
+    # Seeds that are no numbers, such as dates, get their numbers here.
+    if seeds and all(isinstance(seed, int) for seed in own_seeds) and own_seeds not in ([], seeds):
+        raise _other_labels(name, "seed", own_seeds, seeds)
+
+
+def _other_labels(name: str, dim: str, own: Sequence[Any], wanted: Sequence[Any]) -> InputError:
+    remedy = "give its own labels, in its order"
+    return InputError(f"{name} has {dim} {shown(own)}, not {shown(wanted)}; {remedy}")
 
 
 def _labels(name: str, labels: Iterable[object]) -> list[str]:

@@ -155,6 +155,15 @@ def test_named_labels_are_those_that_are_given(small: xr.Dataset) -> None:
     with pytest.raises(InputError, match=r"latency has branch \['new', 'old'\], not \['x', 'y'\]"):
         abtune.make_dataset(named.transpose("branch", ...), shapes=["x", "y"], configs=["new"])
     abtune.make_dataset(named, shapes=["a"], configs=["1.2", "1.3"])  # which names them anew
+    numbered = own.assign_coords(seed=[3, 5, 4])
+    with pytest.raises(InputError, match=r"latency has seed \[3, 5, 4\], not \[3, 4, 5\]; give its own"):
+        abtune.make_dataset(numbered, shapes=["a"], configs=["new", "old"], seeds=[3, 4, 5])
+    for seeds in (numbered["seed"], None):  # by default, they are numbered anew
+        abtune.make_dataset(numbered, shapes=["a"], configs=["new", "old"], seeds=seeds)
+    operations = small["run_status"].isel(config=0, seed=1) + 1.0  # its two labels stay with it
+    assert abtune.add_variables(small, flop=operations)["flop"].values.tolist() == [1.0, 1.0]
+    with pytest.raises(InputError, match=r"tuning_time has seed \[1, 0\], not \[0, 1\]"):
+        abtune.add_variables(small, tuning_time=small["run_status"].isel(seed=[1, 0]) * 2.0)
     with pytest.raises(InputError, match=r"tuning_time has config \['.*'\], not \['.*'\]; give its own"):
         abtune.add_variables(small, tuning_time=small["run_status"].isel(config=[1, 0]) * 2.0)
 
