@@ -28,7 +28,16 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
 from abtune.ingest.texts import read_text
-from abtune.ingest.units import PER_SECOND, UNITS, has_unit, is_statistic, plainly, split_unit, unit_named
+from abtune.ingest.units import (
+    MISSING,
+    PER_SECOND,
+    UNITS,
+    has_unit,
+    is_statistic,
+    plainly,
+    split_unit,
+    unit_named,
+)
 from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
@@ -82,7 +91,7 @@ _REMEDIES = {
     "write JSON: --save-result of vLLM, or --output-file of SGLang": ("ServingBenchmarkResult",),
     "write JSON: llama-bench -o json; its times are in samples_ns": ("|t/s|", "avg_ts,stddev_ts"),
     "write its single times: trtexec --exportTimes=FILE": ("===Performancesummary===",),
-    f"it has the events of a run; {AS_CSV}": ("^:::MLL", "MLPerfResultsSummary"),
+    f"it has the events of a run; {AS_CSV}": ("^:::MLL", '^"pid":', "MLPerfResultsSummary"),
     "give the JSON of BenchmarkDotNet that JsonExporter.Full writes": (
         *("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance", "Measurement_IterationMode"),
     ),
@@ -128,8 +137,8 @@ _CLOCK = re.compile(
     r"(samples_)?[mun]?s)",
     re.IGNORECASE,
 )
-# What may be a time beside a column of units.
-_VALUE = re.compile(r"(.*[\W_])?value", re.IGNORECASE)
+# What may be a time beside a column of units; an x_value is a size.
+_VALUE = re.compile(r"(?!x[\W_])(.*[\W_])?value", re.IGNORECASE)
 
 
 def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
@@ -228,7 +237,8 @@ def _about_bare_units(columns: Sequence[str]) -> str:
     if not bare:
         return ""
     name, unit = next(iter(bare.items()))
-    return f"write units in brackets, such as {shortened(name.removesuffix(unit) + f'({unit})')}"
+    bracketed = f"{name.removesuffix(unit).rstrip(' ,')} ({unit})"
+    return f"write units in brackets, such as {shortened(bracketed)}"
 
 
 def _about_shapes(columns: Sequence[str]) -> str:
@@ -284,11 +294,24 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         return str(error)
 
 
+def _first_of(cell: str) -> str:
+    """Return the first time of a cell; one of JSON may have several."""
+    return cell.strip("[]").split(",")[0]
+
+
+def _may_be_number(cell: str) -> bool:
+    return cell.casefold() in MISSING or has_unit(cell) or _NUMBER.fullmatch(_first_of(cell)) is not None
+
+
 def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
     """Return what to do with a table of these columns, whose first line is ``row``."""
-    clocks = list(filter(_is_clock, columns))
+    # A runtime may be bun, and a time of day is none, either.
+    numeric = [
+        name for name, cell in itertools.zip_longest(columns, row, fillvalue="") if _may_be_number(cell)
+    ]
+    clocks = list(filter(_is_clock, numeric))
     if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
-        clocks += filter(_VALUE.fullmatch, columns)
+        clocks += filter(_VALUE.fullmatch, numeric)
     if all("total" in clock.casefold() for clock in clocks) and any(map(is_statistic, columns)):
         return _SUMS_UP
     if with_unit := list(filter(has_unit, row[1:])):
@@ -303,9 +326,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
     others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
     timed = [name for name in others if have_units([name], UNITS)]
-    # A cell of JSON may have several times.
-    cells = [cell.strip("[]").split(",")[0] for cell in row[1:]]
-    is_bare = not timed and clocks in ([], others) and all(map(_NUMBER.fullmatch, cells))
+    is_bare = not timed and clocks in ([], others) and all(_NUMBER.fullmatch(_first_of(c)) for c in row[1:])
     if len({*others} - sizes(columns)) > 1 and not has_config and (timed == others or is_bare):
         return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
     return _hint_of_long(path, columns, clocks)
@@ -324,9 +345,10 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
 
 def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> str:
     """Return what to do with a table that may have a line for each timing; ``clocks`` may hold times."""
-    times = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
+    timed = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
+    times = [name for name in timed if not is_statistic(name)] or timed
     time = times[0] if len(times) == 1 else "NAME"
-    have_own = times and all((heading := known_heading(name, UNITS)) and heading.unit for name in times)
+    have_own = times and all(split_unit(name)[1] or unit_named(name) for name in times)
     unit = "" if have_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
     missing = [name for name in ("shape", "config", "seed") if name not in map(str.casefold, columns)]
     told = [*(f"{name}=NAME" for name in missing if name != "seed"), f"time={time}"]

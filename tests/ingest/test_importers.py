@@ -242,6 +242,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "line 1: write units in brackets, such as old",
         ),
         ("shape,old ms,new ms\nx,1,2\n", "write units in brackets, such as old (ms)"),
+        ("|Language|Time, s|Memory, MiB|\n|-|-|-|\n|C|1|2|\n", "in brackets, such as Time (s)"),
         ("|Variant|gemm (ms)|conv (ms)|\n|-|-|-|\n|old|1|2|\n", "line 1: its lines are configurations; tran"),
         ("config,gemm_us,conv_us\nold,1,2\n", "df.melt('config', var_name='shape', value_name='time_us')"),
         ("config,gemm_us,conv_ms\nold,1,2\n", "if it has a line for each timing"),
@@ -251,6 +252,12 @@ def test_a_folder_with_both_is_asked_about() -> None:
             'write a record for each list: {"shape": "gemm", "config": "ol',
         ),
         ('{"gemm": {"old": [1.2], "new": [1.1]}}', "write a record for each list"),
+        ("kernel_name,x_value,metric_unit,y_value_50\ncopy,256,ms,0.5\n", "config=NAME,time=NAME --out"),
+        ("name,runtime,score\nparse,bun,9.5\n", "config=NAME,time=NAME --unit UNIT"),
+        (
+            "model,test_time,avg_ns,samples_ns\nm,2026-01-02T03:04:05Z,5,5\n",
+            "config=NAME,time=samples_ns --out",
+        ),
         ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "headings such as | Shape | old (ms) | new (ms) |, and"),
     ],
 )
@@ -363,6 +370,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"[ 4s] INFO DisplayPlugin: tests=10, best {}, cost time=0.08\n", "its trials as CSV"),
         (b"[I] === Performance summary ===\n[I] Latency: min = 1 ms\n", "trtexec --exportTimes=FILE"),
         (b':::MLLOG {"namespace": "", "time_ms": 16}\n', "it has the events of a run"),
+        (b'"pid": 7, "tid": 7, "ts": 10ns : version : 1 @ a\n', "it has the events of a run"),
         (
             b'{"results": [{"name": "f", "unit": "op", "median(elapsed)": 1e-8}]}',
             "rename its field unit, which",

@@ -315,6 +315,13 @@ def test_a_column_of_means_may_be_named(tmp_path: Path, column: str) -> None:
         read_text(tmp_path, text)
 
 
+@pytest.mark.parametrize("column", ["Mean time per rep (sec.)", "mean speed (rows per s)"])
+def test_an_error_about_a_column_names_it_as_the_file_does(tmp_path: Path, column: str) -> None:
+    """A mean is read as a time, but no message calls it so."""
+    with pytest.raises(AbtuneError, match=re.escape(f"column '{column}': a heading is NAME")):
+        read_text(tmp_path, f"shape,config,{column}\nx,a,1\n", columns={"time": column}, unit="s")
+
+
 @pytest.mark.parametrize(("name", "columns"), [("seed", {}), ("run", {"seed": "run"})])
 def test_columns_of_configurations_beside_seeds_take_the_unit_that_is_told(
     tmp_path: Path, name: str, columns: dict[str, str]

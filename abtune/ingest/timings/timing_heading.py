@@ -257,7 +257,10 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     # Who names a column of means has one time of each.
     bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
     bare = re.sub(r"time\((.+)\)", r"\1", bare)  # median(elapsed), as nanobench writes it
-    own = unit_named(column) or _rate_of(column) or read_heading(bare, UNITS).unit
+    own = unit_named(column) or _rate_of(column)
+    own = (
+        own or (known_heading(bare, UNITS) or read_heading(column, UNITS)).unit
+    )  # its error names the column
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")
