@@ -208,10 +208,12 @@ def _hint_of_lower_table(path: Path, text: str) -> str:
         if not is_table or any(map(_NUMBER.fullmatch, names)) or not any(map(_NUMBER.fullmatch, values)):
             continue
         if names[0].startswith("#"):
-            uncomment = f"sed '{number}s/^ *#//' {shell_path(path)} > NAME.csv"
+            uncomment = f"sed '{number}s/##*//' {shell_path(path)} > NAME.csv"  # the first may be in quotes
             return f"line {number} may be its heading, but begins with #: {uncomment}"
+        if number == 1:
+            break
         first = first_line(text).split(delimiter_of(above))
-        if number > 1 and (len(first) != len(names) or not all(map(str.strip, first))):  # of another table
+        if len(first) != len(names) or not all(map(str.strip, first)):  # of another table
             return f"its table begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.csv"
     return ""
 

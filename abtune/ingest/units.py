@@ -127,8 +127,11 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     if not any(words) or not fits or is_other or is_rate:
         units = ", ".join(spelled(unit) for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
-        remedy = "if its numbers have such, write it so, or name no unit and give --unit; else take it out"
-        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}, or write 1 / rate as time (s)")
+        remedy = "if its numbers have such, write it so, or name no unit and give --unit"
+        if any(words) and fits:  # so its unit is no reason
+            rule, remedy = f"{rule}, and NAME is no rate or statistic", "rename it if it is neither"
+        remedy += "; else take it out, or write 1 / rate as time (s)"
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
     return Heading(name=name, unit=unit)
 
 

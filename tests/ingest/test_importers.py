@@ -165,7 +165,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("kernel,old,new\n-,ms,ms\nx,1.5,1.6\n", "if it has a line for each timing"),
         (
             "#size\t\ttime(s)\tflop\n8\t\t1.5\t2\n",
-            "line 1 may be its heading, but begins with #: sed '1s/^ *#//'",
+            "line 1 may be its heading, but begins with #: sed '1s/##*//'",
+        ),
+        (
+            '"##size";"##time#min";"##spread"\n8;1.5;0.1\n',
+            "begins with #: sed '1s/##*//' file.txt > NAME.csv",
         ),
         (  # as pandas writes it with its index
             ",kernel name,branch,elapsed time\n0,x,old,1.5\n",
@@ -184,6 +188,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "ncu --csv --metrics gpu__time_duration.sum; then --columns",
         ),
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
+        (
+            "tuning,runtime_a,runtime_b\nx,1.5,1.6\n\nkernel,fom,runtime_a,runtime_b\nx,1,1.5,1.6\n",
+            "if each of the other columns is a configuration",
+        ),
         (
             "Results of May,,,\n,,,\nshape,config,seed,time_ms\nx,a,0,1.5\n",
             "its table begins in line 3: tail -n +3 file.txt > NAME.csv",

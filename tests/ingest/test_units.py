@@ -182,13 +182,23 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
     ],
 )
 def test_everything_else_is_refused(cell: str) -> None:
-    """The message is the rule, whatever is wrong."""
+    """The message is the rule, whatever is wrong; it does not ask for a unit that is there."""
     with pytest.raises(
         InputError, match=r"a heading is NAME or NAME \(UNIT\) with UNIT one of s, ms, us, ns, MFLOPS"
     ):
         read_heading(cell, (*UNITS, "%"))
-    with pytest.raises(InputError, match=r"with UNIT one of s, ms, us, ns; if its numbers have such"):
+    wrong = r"(; if its numbers have such|, and NAME is no rate or statistic; rename it if it is neither)"
+    with pytest.raises(InputError, match=rf"with UNIT one of s, ms, us, ns{wrong}"):
         read_heading(cell, tuple(PER_SECOND))
+
+
+@pytest.mark.parametrize("cell", ["Throughput (TFLOPs)", "std (ms)", "images_s", "speed"])
+def test_a_name_that_is_refused_is_not_said_to_lack_a_unit(cell: str) -> None:
+    """Its unit is known, or it has none and --unit may give it, so to write the unit again would not help."""
+    with pytest.raises(InputError, match="and NAME is no rate or statistic; rename it if it is"):
+        read_heading(cell, UNITS)
+    with pytest.raises(InputError, match="; if its numbers have such, write it so"):
+        read_heading("iter/s", UNITS)
 
 
 def test_units_have_their_case() -> None:
