@@ -244,13 +244,19 @@ def title(analysis: Analysis) -> str:
 
 def design(analysis: Analysis) -> str:
     """Return how much was measured and how it is judged, in one line."""
-    shown, every, settings = len(analysis.comparisons), analysis.shapes_in_dataset, analysis.settings
-    shapes = f"{shown} of the dataset's {every} shapes" if shown < every else count(shown, "shape")
+    settings = analysis.settings
+    shapes = some_shapes(analysis) or count(len(analysis.comparisons), "shape")
     return (
         f"{shapes}, {seeds_per_shape(analysis)}; {plain_percent(settings.level)} confidence, margin "
         f"{plain_percent(settings.margin)}, tolerance {plain_percent(settings.tolerance)}"
         f"{shared_level(settings)}."
     )
+
+
+def some_shapes(analysis: Analysis) -> str:
+    """Return how many of the dataset's shapes are judged; empty if all are."""
+    judged, every = len(analysis.comparisons), analysis.shapes_in_dataset
+    return f"{judged} of the dataset's {every} shapes" if judged < every else ""
 
 
 def shared_level(settings: Settings) -> str:

@@ -461,6 +461,17 @@ def test_searches_of_many_shapes_fit_a_page(number: int, columns: int) -> None:
     assert len({axis.get_ylim() for axis in figure.axes[: min(number, 40)]}) == 1
 
 
+def test_verdicts_on_some_shapes_say_of_how_many() -> None:
+    """Tests are corrected over the chosen shapes alone, so another choice may have another verdict."""
+    rows = make_comparison("a"), make_comparison("b")
+    curves = best()
+    for every, told in ((2, False), (5, True)):
+        analysis = make_analysis(*rows, shapes_in_dataset=every)
+        (legend,) = draw_trials(analysis, curves, curves).legends
+        texts = legend.get_title().get_text(), draw_forest(analysis).get_supxlabel()
+        assert ["2 of the dataset's 5 shapes" in text for text in texts] == [told, told]
+
+
 def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
     """The first candidates are far slower; they would press all others flat."""
     curves = np.tile(1e-3 / np.arange(1, 129), (1, 3, 1))

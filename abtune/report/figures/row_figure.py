@@ -33,7 +33,7 @@ from abtune.report.figures.figure import (
     text_width,
 )
 from abtune.report.scale import Interval, Scale, goes_on, ticks
-from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, title
+from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, some_shapes, title
 from abtune.report.text.labels import fit_labels
 from abtune.text import NOTHING, count, limits, percent_cell, plain_percent, printable
 
@@ -182,7 +182,8 @@ def row_figure(
     known += [Interval(low=value, value=value, high=value) for value in further]
     drawn += ["arrows: beyond the scale"] * any(any(goes_on(row, scale).values()) for row in known)
     axis.set_xlabel(_lines([what], _WIDEST), fontsize=LETTERS)
-    origin = "; ".join(filter(None, (summary(analysis.dataset), seeds_per_shape(analysis))))
+    told = summary(analysis.dataset), some_shapes(analysis), seeds_per_shape(analysis)
+    origin = "; ".join(filter(None, told))
     look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": _QUIET}
     figure.supxlabel(_lines(["; ".join(drawn), origin], int(72 * width / _LETTER)), **look)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))

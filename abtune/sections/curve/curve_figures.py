@@ -25,6 +25,7 @@ from abtune.report.figures.figure import (
     shape_title,
 )
 from abtune.report.figures.row_figure import VERDICT_COLOURS
+from abtune.report.summary import some_shapes
 from abtune.sections.curve.curve import Curve, Point, boost_curve, searches_so_far
 from abtune.stats.two_sample import Floats
 from abtune.text import plain_percent, printable
@@ -118,15 +119,15 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axis.yaxis.set_minor_locator(NullLocator())
     # `abtune plot` prints the label of a figure: how many of the shapes it has.
     figure.set_label(drawn_of(number, len(analysis.comparisons)))
-    _explain(figure, axes, names)
+    _explain(figure, axes, names, [str(figure.get_label()), some_shapes(analysis)])
     return figure
 
 
-def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
-    """Write what lines and axes are around the panels."""
+def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str], further: Sequence[str]) -> None:
+    """Write what lines and axes are around the panels; ``further`` are lines about the shapes."""
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
-    lines = ["bold: median over the searches; band: their middle half", str(figure.get_label())]
+    lines = ["bold: median over the searches; band: their middle half", *further]
     title, look = "\n".join(filter(None, lines)), {"fontsize": SIZE, "title_fontsize": SIZE}
     figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, frameon=False, **look)
     figure.supxlabel("trials", fontsize=SIZE)
