@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from abtune.errors import DatasetError
+from abtune.ingest.sources import is_baseline
 from abtune.ingest.table_columns import (
     FIELDS,
     NAMES_FIRST,
@@ -19,6 +20,7 @@ from abtune.ingest.table_columns import (
     RUNS,
     SHAPES,
     UNIT,
+    as_configurations,
     have_units,
     known_heading,
     lacks_names,
@@ -322,7 +324,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     has_config = "config" in map(str.casefold, columns)
     has_runs = has_config and not clocks and sum(bool(re.search("[0-9]", name)) for name in columns) > 1
     hint = _RUNS_BELOW * has_runs or _about_bare_units(columns) or _about_shapes(columns)
-    if hint := hint or _about_others(columns) or ONLY_QUOTIENTS * is_lone:
+    if hint := hint or _about_others(columns) or ONLY_QUOTIENTS * is_lone or _about_numbers(columns, row):
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
@@ -330,8 +332,19 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     timed = [name for name in others if have_units([name], UNITS)]
     is_bare = not timed and clocks in ([], others) and all(_NUMBER.fullmatch(_first_of(c)) for c in row[1:])
     if len({*others} - sizes(columns)) > 1 and not has_config and (timed == others or is_bare):
-        return _hint_of_wide(path, columns, is_timed=len(timed) > 0)
+        turned = '; if they are shapes, write them outside: {"gemm": {"old": [1.2], "new": [1.1]}}'
+        is_turned = columns[0] == "key" and is_baseline(row[0])
+        return _hint_of_wide(path, columns, is_timed=len(timed) > 0) + turned * is_turned
     return _hint_of_long(path, columns, clocks)
+
+
+def _about_numbers(columns: Sequence[str], row: Sequence[str]) -> str:
+    """Return what to do with a table of numbers alone without a name of a time or size; empty for others."""
+    is_label = len(row) > 2 and "." not in row[0]
+    if is_label or not all(map(_NUMBER.fullmatch, row)) or any(map(_is_clock, columns)) or sizes(columns):
+        return ""
+    hint = as_configurations(columns, has_runs=False)
+    return hint and f"{hint}; then --shape LABEL"
 
 
 def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:

@@ -180,13 +180,18 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
     return sorted(lengths, key=lambda name: name != baseline)
 
 
+def is_baseline(name: str) -> bool:
+    """Return whether a name says that it is the baseline: old, base or the like."""
+    return _BASELINES.fullmatch(name.casefold()) is not None
+
+
 def about_baseline(configs: Sequence[str], shapes: Sequence[str] = ()) -> Iterator[str]:
     """Yield that the baseline is a guess, if no name of several says which it is, or that of a shape does."""
     if len(configs) > 1 and math.isinf(min(_words_of_baselines(configs).values())):
         yield "no name says which is the baseline, so it is the first; analyze --baseline takes another"
         known = [_BASELINES] + [_SHORT_BASELINES] * (len(shapes) > 1)  # TVM calls the function of a task main
         if named := [shape for shape in shapes if any(word.fullmatch(shape.casefold()) for word in known)]:
-            yield f"shape {named[0]} is called like a configuration; if lines are some, transpose the table"
+            yield f"shape {named[0]} is called like a configuration; if it is one, transpose the table"
 
 
 def _words_of_baselines(configs: Iterable[str]) -> dict[str, float]:

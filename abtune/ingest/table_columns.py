@@ -14,12 +14,13 @@ from abtune.ingest.units import (
     MEANS,
     PER_SECOND,
     STATISTICS,
+    UNITS,
     Heading,
     read_heading,
     unit_named,
     words_of,
 )
-from abtune.text import shortened
+from abtune.text import listed, shortened
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
@@ -173,6 +174,22 @@ def sizes(names: Iterable[str]) -> set[str]:
     extents = _EXTENTS.intersection(folded)
     sized = {*filter(SIZE.fullmatch, folded), *(extents if len(extents) > 1 else ())}
     return {folded[name] for name in sized}
+
+
+def as_configurations(names: Sequence[str], *, has_runs: bool) -> str:
+    """Return what to do if columns are configurations; empty if fewer than two may be.
+
+    Their units may be told if a column numbers runs. Without one, they may be a time and something else.
+    """
+    may = [name for name in names if not NEVER.fullmatch(name.casefold()) and name.casefold() not in RUNS]
+    if len(may) < 2:
+        return ""
+    remedy = f"write their unit there, such as '{shortened(may[0])} (ms)'"
+    runs = [name for name in names if name.casefold() in RUNS]
+    if has_runs or runs:
+        options = [f"--columns {shlex.quote(f'seed={name}')}" for name in runs[:1] if not has_runs]
+        remedy = " ".join([*options, *["--unit UNIT"] * (not have_units(may, UNITS))])
+    return f"if {listed(map(shortened, may), most=6)} are configurations: {remedy}"
 
 
 def check_names(configs: Iterable[str]) -> None:

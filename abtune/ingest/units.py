@@ -127,11 +127,13 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     if not any(words) or not fits or is_other or is_rate:
         units = ", ".join(spelled(unit) for unit in known if unit != "%")
         rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
-        remedy = "if its numbers have such, write it so, or name no unit and give --unit"
+        remedy = "if its numbers have such a unit, write it so, or write none and give --unit"
         if any(words) and fits:  # so its unit is no reason
             rule, remedy = f"{rule}, and NAME is no rate or statistic", "rename it if it is neither"
-        remedy += "; else take it out, or write 1 / rate as time (s)"
-        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
+        more = "write 1 / rate as time (s)"
+        if is_statistic(name):
+            more = "call a column of means by its configuration alone, such as old (ms)"
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}; else take it out, or {more}")
     return Heading(name=name, unit=unit)
 
 

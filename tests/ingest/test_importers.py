@@ -106,6 +106,18 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "if each of the other columns is a configuration: abtune import timings file.txt "
             "--columns shape=M+N --unit UNIT --out",
         ),
+        *(
+            (
+                text,
+                "if old and new are configurations: write their unit there, such as 'old (ms)'; then --shape",
+            )
+            for text in ("old,new\n1.5,1.4\n", "old,new\n15,14\n")
+        ),
+        ("a,b,c\n1.5,1.4,1.3\n", "if a, b and c are configurations: write their unit there"),
+        (
+            '{"old": {"x": [2.5], "y": [3.5]}, "new": {"x": [2.4], "y": [3.4]}}',
+            'if they are shapes, write them outside: {"gemm": {"old": [1.2], "new": [1.1]}}',
+        ),
         (
             "op name,batch size,a,b\nx,1,1.5,1.4\n",
             "if each of the other columns is a configuration: abtune import timings "

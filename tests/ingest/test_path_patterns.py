@@ -78,7 +78,7 @@ def test_a_word_for_baseline_begins_or_ends_a_name(configs: str, baseline: str) 
     assert baseline_first(names)[0] == (baseline or names[0])
     assert list(about_baseline(names)) == [NO_BASELINE] * (not baseline)
     transposed = list(about_baseline(names, ["bert-base", "Baseline"]))[1:]
-    said = "shape Baseline is called like a configuration; if lines are some, transpose the table"
+    said = "shape Baseline is called like a configuration; if it is one, transpose the table"
     assert transposed == [said] * (not baseline)
     for shapes, is_said in ((["main", "branch"], True), (["main"], False), (["main(4x4)", "x"], False)):
         transposed = list(about_baseline(["gemm", "conv"], shapes))[1:]

@@ -335,6 +335,37 @@ def test_columns_of_configurations_beside_seeds_take_the_unit_that_is_told(
         read_text(tmp_path, text, shape="x", columns=columns)
 
 
+@pytest.mark.parametrize(
+    ("text", "remedy", "columns"),
+    [
+        *(
+            (text, r"write their unit there, such as 'old \(ms\)'", {})
+            for text in ("old,new\n2.5,1.5\n", '{"old": [2], "new": [1]}')
+        ),
+        ("run,old,new\n0,2.5,1.5\n", "--columns seed=run --unit UNIT", {"seed": "run"}),
+        ("run,old_ms,new_ms\n0,2.5,1.5\n", "--columns seed=run$", {"seed": "run"}),
+    ],
+)
+def test_bare_columns_of_configurations_say_how_to_go_on(
+    tmp_path: Path, text: str, remedy: str, columns: dict[str, str]
+) -> None:
+    """Without a unit of their own they may be a time and something else."""
+    unit = "" if "_ms" in text else "ms"
+    with pytest.raises(DatasetError, match=f"if old(_ms)? and new(_ms)? are configurations: {remedy}"):
+        read_text(tmp_path, text, shape="x", unit=unit)
+    if not columns:
+        text, unit = text.replace("old", "old_ms").replace("new", "new_ms"), ""
+    dataset = read_text(tmp_path, text, shape="x", columns=columns, unit=unit)
+    assert dataset["config"].values.tolist() == ["old", "new"]
+
+
+def test_means_of_configurations_are_to_be_called_by_these(tmp_path: Path) -> None:
+    """Nothing in the rule for headings says that a word is of a statistic."""
+    text = "shape,old_mean_ms,new_mean_ms\nx,2.5,1.5\n"
+    with pytest.raises(AbtuneError, match="call a column of means by its configuration alone"):
+        read_text(tmp_path, text)
+
+
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize(
     "column",
@@ -435,7 +466,7 @@ def test_keys_of_records_in_an_object_are_kept(tmp_path: Path) -> None:
     by_name = read(runs=runs, columns={"shape": "key"}).dataset
     assert by_name["shape"].values.tolist() == ["gemm", "conv"]
     notes = read(runs=runs, shape="x").notes
-    assert any("configuration differ in key, and count as alike" in note for note in notes)
+    assert any("configuration differ in key; if that matters" in note for note in notes)
 
 
 def test_a_document_may_be_an_object_of_records(tmp_path: Path) -> None:
@@ -716,7 +747,9 @@ def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("shape,config,Try #,time_us\nx,a,0,1\nx,a,1,2\nx,b,0,1\nx,b,1,3\n", encoding="utf-8")
     said = "if Try # tells separate runs apart, each is a seed: --columns 'seed=Try #'"
-    assert f"{path}: {said}" in read(path).notes
+    left_out = f"{path}: columns left out: Try #"  # and nothing of what they differ in, which is the run
+    assert read(path).notes[1:] == (left_out, f"{path}: {said}")
+    assert read(path, seed_is="timing").notes[1:] == (left_out,)
 
 
 def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
@@ -724,11 +757,11 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("note,host,shape,config,time_us\nA,h,x,a,1\nH,h,x,a,9\n", encoding="utf-8-sig")
     assert read(path).notes[1:] == (
-        f"{path}: columns left out: note, host; lines of one shape and configuration differ in note, and "
-        "count as alike unless you write that into either",
+        f"{path}: columns left out: note, host; lines of one shape and configuration differ in note; "
+        "if that matters, write it into the shape or the configuration",
     )
     path.write_text("shape,config,seed,dtype,time_us\nx,a,0,f16,1\nx,a,1,f32,9\n", encoding="utf-8")
-    assert "configuration differ in dtype, and count" in read(path).notes[1], "each seed has one line"
+    assert "configuration differ in dtype; if that matters" in read(path).notes[1], "each seed has one line"
 
 
 @pytest.mark.parametrize(

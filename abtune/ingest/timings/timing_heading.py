@@ -21,6 +21,7 @@ from abtune.ingest.table_columns import (
     SHAPES,
     TOTALS,
     UNIT,
+    as_configurations,
     check_names,
     have_units,
     known_heading,
@@ -43,7 +44,7 @@ from abtune.ingest.units import (
     unit_named,
     words_of,
 )
-from abtune.text import listed, shortened
+from abtune.text import shortened
 
 # Columns that say what a line holds: a mean, a bandwidth, the time of a warm-up.
 _KIND = re.compile(
@@ -183,13 +184,12 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
             columns, times = {**first, **columns}, [row.index(others[0])]
         if len(times) != 1:
-            as_wide = ""
-            if has_runs and len(others) > 1 and not times:
-                as_wide = f"; if {listed(map(shortened, others))} are configurations: --unit UNIT"
+            is_wide = not times and "config" not in columns
+            remedy = as_configurations(others, has_runs=has_runs) if is_wide else ""
             raise DatasetError(
                 f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
                 f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
-                f"time_ns, or in the column that --columns time=NAME names{as_wide}"
+                f"time_ns, or in the column that --columns time=NAME names{remedy and f'; {remedy}'}"
             )
         columns["time"] = times[0]
     time = row[columns["time"]]
@@ -258,9 +258,8 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
     bare = re.sub(r"time\((.+)\)", r"\1", bare)  # median(elapsed), as nanobench writes it
     own = unit_named(column) or _rate_of(column)
-    own = (
-        own or (known_heading(bare, UNITS) or read_heading(column, UNITS)).unit
-    )  # its error names the column
+    if not own:
+        own = (known_heading(bare, UNITS) or read_heading(column, UNITS)).unit  # its error names the column
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")

@@ -214,14 +214,16 @@ def _notes(table: Table) -> Iterator[str]:
         index: shortened(table.names[index] or f"number {index + 1}, which has no name")
         for index in (table.unused if table.counted != "trial" else ())  # parameters of what was tried
     }
+    runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
     may = {index for index in unused if not table.configs and table.fixed.get(index) != LEAVE_EMPTY}
-    differ = [unused[index] for index in sorted(table.differ & may)]
-    of_one, unless = "lines of one shape and configuration differ in", "unless you write that into either"
-    alike = f"; {of_one} {', '.join(differ)}, and count as alike {unless}" if differ else ""
+    differ = [unused[index] for index in sorted(table.differ & may) if unused[index] not in runs]
+    alike = ""
+    if differ:
+        alike = f"; lines of one shape and configuration differ in {', '.join(differ)}"
+        alike += "; if that matters, write it into the shape or the configuration"
     if unused:
         yield f"columns left out: {', '.join(unused.values())}{alike}"
-    runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
     if "seed" not in table.columns and runs and table.counted == "repeat":
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
