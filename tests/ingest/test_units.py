@@ -197,7 +197,7 @@ def test_a_name_that_is_refused_is_not_said_to_lack_a_unit(cell: str) -> None:
     """Its unit is known, or it has none and --unit may give it, so to write the unit again would not help."""
     with pytest.raises(InputError, match="and NAME is no rate or statistic; rename it if it is"):
         read_heading(cell, UNITS)
-    with pytest.raises(InputError, match="; if its numbers have such, write it so"):
+    with pytest.raises(InputError, match="; if its numbers have such a unit, write it so"):
         read_heading("iter/s", UNITS)
 
 
