@@ -77,8 +77,9 @@ def labels_of(dataset: xr.Dataset, axis: str) -> list[str]:
 
 
 def in_order(dataset: xr.Dataset) -> xr.Dataset:
-    """Return a dataset whose seeds are in the order of their numbers, in which their runs were made."""
-    return dataset.isel(seed=np.argsort(dataset["seed"].values))
+    """Return a dataset whose seeds are in the order of their numbers: the same one, if they are already."""
+    numbers = dataset["seed"].values
+    return dataset if (numbers[:-1] < numbers[1:]).all() else dataset.isel(seed=np.argsort(numbers))
 
 
 def runs_of(dataset: xr.Dataset, name: str, config: str) -> npt.NDArray[Any]:
