@@ -801,6 +801,16 @@ def test_a_column_that_splits_one_shape_makes_no_repeats(tmp_path: Path) -> None
         read_text(tmp_path, text)
 
 
+@pytest.mark.parametrize("shapes", [3, 4])
+def test_a_column_that_splits_one_configuration_makes_no_repeats(tmp_path: Path, shapes: int) -> None:
+    """Two variants would count as one configuration; three runs may be split so by chance."""
+    lines = [f"x{n},b,{variant},5\n" for n in range(shapes) for variant in "pq"]
+    lines += [f"x{n},{config},s,5\n" for n in range(3) for config in "acac"]
+    refused = pytest.raises(DatasetError, match=r"'p' and 'q' of one run; .*: --columns config=variant;")
+    with refused if shapes > 3 else contextlib.nullcontext():
+        read_text(tmp_path, "shape,config,variant,time_us\n" + "".join(lines))
+
+
 def test_sizes_that_split_the_only_run_of_each_shape_make_no_repeats(tmp_path: Path) -> None:
     """A file of one configuration without seeds has one run of each shape, so shapes are compared."""
     paths = tmp_path / "old.csv", tmp_path / "new.csv"

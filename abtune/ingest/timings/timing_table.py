@@ -149,28 +149,44 @@ def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
 
 
 def _why_no_repeats(table: Table) -> str:
-    """Return which column, such as a device or a batch size, splits the times of most cells alike, if any."""
+    """Return which column, such as a device or a batch size, splits the times of most cells alike, if any.
+
+    Most cells of one configuration are enough: it may stand for two variants.
+    """
     several = {key: cell for key, cell in table.cells.items() if sum(map(len, cell.rounds.values())) > 1}
-    cells_of = Counter(shape for shape, _, _ in several)
+    of_configs: dict[str | None, dict[Key, Cell]] = {}
+    for key, cell in several.items():
+        of_configs.setdefault(key[1], {})[key] = cell
+    # Two or three runs of one configuration may be alike by chance.
+    of_many = [cells for cells in of_configs.values() if len(cells) > 3]
     for column in sorted(table.differ):
-        # Cells that are alone in their shape are alike if shapes are.
-        counts: list[tuple[str | None, Mapping[str, int]]] = [
-            (shape if cells_of[shape] > 1 else None, cell.others.get(column, {}))
-            for (shape, _, _), cell in several.items()
-        ]
         name = table.names[column]
-        if not (words := splitting_words(name, counts)):
+        splits_all = splitting_words(name, _counts(several, column))
+        splits_one = (splitting_words(name, _counts(cells, column)) for cells in of_many)
+        if not (words := splits_all or next(filter(None, splits_one), ())):
             continue
         own = [table.names[table.columns["shape"]]] if "shape" in table.columns else []
         joined = shlex.quote("shape=" + "+".join([*own, name]))
         ways = f"keep one of them, or join columns: --columns {joined}"
         if "seed" not in table.columns and all(map(str.isdecimal, words)):
             ways += f"; if each is a run: --columns {shlex.quote(f'seed={name}')}"
+        if not splits_all:
+            ways += f"; if these are configurations: --columns {shlex.quote(f'config={name}')}"
         if "round" not in table.columns:
             ways += f"; if these are repeats: --columns {shlex.quote(f'round={name}')}"
         both = " and ".join(shortened(repr(word)) for word in words[:2])
         return f"column {name} says {both} of one run; {ways}"
     return ""
+
+
+def _counts(cells: Mapping[Key, Cell], column: int) -> list[tuple[str | None, Mapping[str, int]]]:
+    """Return the shape of each cell, and how many of its times stand beside which value of a column."""
+    cells_of = Counter(shape for shape, _, _ in cells)
+    # Cells that are alone in their shape are alike if shapes are.
+    return [
+        (shape if cells_of[shape] > 1 else None, cell.others.get(column, {}))
+        for (shape, _, _), cell in cells.items()
+    ]
 
 
 def _read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> None:
