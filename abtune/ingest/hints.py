@@ -39,6 +39,7 @@ from abtune.ingest.units import (
     plainly,
     split_unit,
     unit_named,
+    words_of,
 )
 from abtune.text import import_command, listed, shell_path, shortened
 
@@ -361,7 +362,7 @@ def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
 def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> str:
     """Return what to do with a table that may have a line for each timing; ``clocks`` may hold times."""
     timed = [name for name in columns if name in clocks or split_unit(name)[1] in PER_SECOND]
-    times = [name for name in timed if not is_statistic(name)] or timed
+    times = [name for name in timed if "samples" in words_of(name)] or timed  # rather than their mean
     time = times[0] if len(times) == 1 else "NAME"
     have_own = times and all(split_unit(name)[1] or unit_named(name) for name in times)
     unit = "" if have_own or any(map(UNIT.fullmatch, columns)) else " --unit UNIT"
