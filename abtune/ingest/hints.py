@@ -22,6 +22,7 @@ from abtune.ingest.table_columns import (
     UNIT,
     as_configurations,
     have_units,
+    is_prose,
     known_heading,
     lacks_names,
     listed_columns,
@@ -192,9 +193,8 @@ def _hint_of_table(path: Path, text: str) -> str:
         commas = f"sed 's/^ *//; s/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    is_prose = heading.startswith("[") or any(len(cell.split()) > 6 for cell in columns)
     has_no_names = all(map(_NUMBER.fullmatch, columns))
-    is_no_table = len(columns) < 2 or is_prose or has_no_names
+    is_no_table = len(columns) < 2 or heading.startswith("[") or is_prose(columns) or has_no_names
     return NAMES_FIRST * has_no_names if is_no_table else _hint_of_csv(path, text, columns)
 
 

@@ -96,6 +96,11 @@ def lacks_names(row: Sequence[str]) -> bool:
     return any(numbers) and not names and not all(numbers[1:])
 
 
+def is_prose(row: Sequence[str]) -> bool:
+    """Return whether a line with commas is a sentence, and no heading."""
+    return any(len(cell.split()) > 6 for cell in row)
+
+
 def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
     """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
     return all(

@@ -278,6 +278,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "model,test_time,avg_ns,samples_ns\nm,2026-01-02T03:04:05Z,5,5\n",
             "config=NAME,time=samples_ns --out",
         ),
+        (
+            "# Net\n\nLatency, energy and power of this net on the board of 2025.\n\n# Use\n\n|A|B|\n|-|-|\n",
+            "a table of results has headings such as | Shape | old (ms) |",
+        ),
         ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "headings such as | Shape | old (ms) | new (ms) |, and"),
     ],
 )
@@ -461,6 +465,7 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ('[0, [[[["GetSBlock", [], [], []]]]]]\n', "databases"),
         (CSV, "timings"),
         ("# by me\nkernel;latency [ms]\nx;1\n", "timings"),
+        ("shape,config,time_ms,what was said of this run by hand\nx,a,1,-\n", "timings"),
         ("x\nProfileResult(mean=1, results=(1,))\n", "timings"),
         ('{"results": [{"command": "x", "times": [1]}]}', "timings"),
         ('{"context": {}, "benchmarks": []}', "timings"),

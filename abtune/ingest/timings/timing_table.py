@@ -21,6 +21,7 @@ from abtune.ingest.table_columns import (
     RUNS,
     about_summaries,
     have_units,
+    is_prose,
     is_summary,
     lacks_names,
     time_columns,
@@ -261,11 +262,12 @@ def _notes(table: Table) -> Iterator[str]:
 def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings; a time in JSON needs a unit."""
     with contextlib.suppress(DatasetError):
-        _, heading = next(table_rows(text), (0, []))
+        rows = table_rows(text)
+        _, heading = next(rows, (0, []))
         if has_records(text):
             times = [read_heading(heading[index], UNITS).unit for index in time_columns(heading)]
             return any(times) or any(_has_numbers(text, unit) for unit in ("", "ms")[: 1 if times else 2])
-        if lacks_names(heading):
+        if lacks_names(heading) or (is_prose(heading) and len(next(rows, (0, []))[1]) != len(heading)):
             return False
         if len(heading) > 1 or (not {*heading} & {*FIELDS} and have_units(heading, tuple(PER_SECOND))):
             return bool(time_columns(heading)) or any(_has_numbers(text, unit) for unit in ("", "ms"))
