@@ -129,13 +129,13 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
     if loud:
         worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
         yield (
-            f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the timing error "
-            f"exceeds a tenth of the noise between seeds. The largest is in {worst.shape}, {worst.config}: "
+            f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the error exceeds a "
+            f"tenth of the noise. The largest is in {worst.shape}, {worst.config}: "
             f"{percent(worst.measurement)} against {percent(worst.search)}. More rounds, or a quieter "
             "machine, would help."
         )
     elif known:
-        yield "The timing error is less than a tenth of the noise between seeds."
+        yield "The error is less than a tenth of the noise."
 
 
 _WHAT = (
@@ -196,10 +196,12 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
 
 def _search_interval(source: Source) -> str:
     low, high = spread_percent(source.search_low), spread_percent(source.search_high)
+    if source.search_high <= 0:  # seeds vary less than the error, which shows no limit of their noise
+        return NOTHING
     return NOTHING if NOTHING in {low, high} else f"{low} to {high}"
 
 
 def _error_share(source: Source) -> str:
     if math.isnan(source.measurement) or not source.search > 0:
         return NOTHING
-    return percent(source.measurement / source.search)
+    return f"{spread_percent(source.measurement / source.search)}%"

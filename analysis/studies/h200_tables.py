@@ -138,5 +138,5 @@ def noise_sentence(dataset: xr.Dataset) -> str:
     return (
         f"From the searches: the standard deviation of the log latency is {search} between seeds. "
         f"It is {between} between rounds of measuring a winner, and {within} within a round. "
-        "Each is a median over the shapes."
+        "Each is a median over the shapes, with the variances of both configurations averaged."
     )

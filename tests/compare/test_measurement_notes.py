@@ -27,7 +27,7 @@ def dataset(session: float, *, throttled: float = 0.0) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("session", "said"),
     [
-        (0.001, "The timing error is less than a tenth"),
+        (0.001, "The error is less than a tenth"),
         (0.1, "In 2 of 2 cells"),
     ],
 )

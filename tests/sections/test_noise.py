@@ -57,6 +57,16 @@ def test_no_search_noise_is_zero_not_negative() -> None:
     assert all(source.search_low <= source.search <= source.search_high for source in noise.by_shape)
 
 
+def test_seeds_that_vary_less_than_their_error_have_no_interval() -> None:
+    """An interval from 0 to 0 would say that the noise is known exactly."""
+    rounds = np.random.default_rng(0).normal(0, 1e-3, (2, 2, 6, 4, 1))
+    rounds += np.array([0.1, -0.1, 0.1, -0.1])[:, np.newaxis]
+    noise = noise_of(abtune.make_dataset(np.exp(rounds), shapes=["x", "y"], configs=["a", "b"]))
+    assert all(source.search_high == 0 for source in noise.by_shape)
+    for table in (block for block in noise_page(noise) if isinstance(block, Grid)):
+        assert not any("interval" in column.heading for column in table.columns), "a column of nothing"
+
+
 def test_single_timings_tell_nothing_apart_and_say_so() -> None:
     """With one timing a winner nothing can be pooled and nothing told apart, which the caveats say."""
     noise = noise_of(make_sweep([0.1, 0.2], n=8))
@@ -109,10 +119,10 @@ def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
     """Without any scatter, nothing is said of the error of timing."""
     dataset = make_sweep([0.1, 0.1], n=5, noise=0.0, rounds=2, repeats=3)
     noise = noise_of(dataset)
-    assert not any("timing error" in caveat for caveat in noise.caveats)
+    assert not any(" error " in caveat for caveat in noise.caveats)
     dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
     noise = noise_of(dataset)
-    assert noise.caveats[-1].startswith("The timing error is less than a tenth")
+    assert noise.caveats[-1].startswith("The error is less than a tenth")
 
 
 def test_a_lone_shape_has_one_table() -> None:

@@ -213,9 +213,7 @@ def _tried(dataset: xr.Dataset) -> Integers:
     return np.count_nonzero(dataset["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
 
 
-_MEANING = (
-    "Boost of the best candidate after each number of trials of a search. Each interval is for its row alone."
-)
+_MEANING = "Boost of the fastest kernels so far, by number of trials. Each interval is for its row alone."
 _LAST = 4  # numbers of trials in the row of a shape: the first few say little
 
 
