@@ -107,6 +107,7 @@ def test_options_reach_the_result(run: Run) -> None:
         (["a.nc", "copy.nc"], "both datasets have the same timings"),
         (["a.nc", "h200-pilot"], "the datasets have no shape in common"),
         (["b.nc", "single.nc"], "no common shape has two seeds of each configuration in both datasets"),
+        (["b.nc", "single.nc"], "to see both: abtune plot A --beside B --out boosts.svg"),
         (["b.nc", "one.nc"], "they share mainline; --config compares the latencies of one"),
         (["a.nc", "b.nc", "--config", "asink"], "unknown configuration 'asink'; did you mean: async"),
         (["a.nc", "one.nc", "--config", "async"], "second dataset: unknown configuration 'async'"),

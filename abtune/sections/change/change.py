@@ -154,7 +154,7 @@ def _usable(sides: Sequence[Sequence[Samples]]) -> Booleans:
     if not usable.any():
         raise InputError(
             "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
-            "from search noise without repeated seeds"
+            "from search noise without repeated seeds; to see both: abtune plot A --beside B --out boosts.svg"
         )
     return usable
 
