@@ -142,6 +142,8 @@ def _system_error(error: OSError) -> int:
         return _complain("the folder in which this runs is gone; change to another one", BAD_INPUT)
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return _complain("too many files are open; raise the limit: ulimit -n 4096", BAD_INPUT)
     if error.errno not in {errno.EPIPE, errno.EIO, *NO_ROOM}:
         raise error
     abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -77,6 +78,19 @@ def test_a_working_folder_that_was_removed_is_one_line(run: Run, empty_folder: P
     done = run("doctor", "--no-trial", "--target", "cpu")
     assert (done.code, done.out) == (2, "")
     assert done.err == "abtune: the folder in which this runs is gone; change to another one\n"
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """A sweep with many cores opens many files, and only the user can raise the limit."""
+
+    def diagnose(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("abtune.measure.diagnose.diagnose", diagnose)
+    done = run("doctor")
+    assert done.code == 2
+    assert done.err == "abtune: too many files are open; raise the limit: ulimit -n 4096\n"
 
 
 DRY_RUN = ["sweep", "--dry-run", "--target", "cpu", "--shapes", "quick"]
