@@ -81,7 +81,8 @@ def drift(dataset: xr.Dataset) -> str:
     first, last = (1e6 * float(times.isel(round=index).median()) for index in (0, -1))
     return (
         f"Winners of `{loudest}` took {first:.1f} us in the first round and {last:.1f} us in the last. "
-        "A call that short ends before the host has launched the next, so launching is timed."
+        "A call that short ends before the host has launched the next, so launching is timed. "
+        "Newer sweeps use [CUDA graphs](h200-deep.md#launched-by-cuda-graphs), without such pauses."
     )
 
 
