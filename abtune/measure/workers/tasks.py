@@ -165,12 +165,14 @@ class Built:
         return not self.times.origin
 
 
-def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
+def _insist(
+    call: Callable[..., T], *args: Any, timeout: float, after: tuple[type[ChildError], ...] = (ChildDied,)
+) -> T:
     """Return what a call of a process returns; one that dies gets a second chance in a new process."""
     # Winners were built and timed before, so the machine may have ended it, such as for lack of memory.
     try:
         return call(*args, timeout=timeout)
-    except ChildDied:
+    except after:
         return call(*args, timeout=timeout)
 
 
@@ -189,7 +191,9 @@ def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRec
             variants, failures = [], [str(error)]
         for variant in variants:
             try:
-                kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
+                # The machine may have ended the linker, too, or its disk was full for a moment.
+                after = ChildDied, CallFailed
+                kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout, after=after))
             except ChildError as error:
                 failures.append(str(error))
     if not kernels and not failures:

@@ -90,15 +90,17 @@ def test_a_winner_that_is_wrong_now_fails_its_run(store: Store) -> None:
     assert all("wrong result" in reason for reason in new["failure"].sel(config="faulty").values.ravel())
 
 
-@pytest.mark.parametrize("step", ["build", "carry_over"])
-def test_a_process_that_is_killed_while_winners_are_built_costs_nothing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+@pytest.mark.parametrize(
+    ("step", "fault"), [("build", "killed"), ("carry_over", "killed"), ("build", "full")]
+)
+def test_a_fault_of_the_machine_while_winners_are_built_costs_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, fault: str
 ) -> None:
-    """Where memory is short, any process may be killed; its winner is built once more."""
+    """Where memory is short, any process may be killed, and a disk may be full; the winner is built again."""
     swept = run_sweep(small_plan(configs=(PLAIN, config("new"))), store).dataset
-    monkeypatch.setenv("FAKE_FAULT", f"{step}@{SMALL.label}:killed:{tmp_path / 'killed'}")
+    monkeypatch.setenv("FAKE_FAULT", f"{step}@{SMALL.label}:{fault}:{tmp_path / 'met'}")
     new = remeasured(swept, transfer=True)
-    assert (tmp_path / "killed").exists()
+    assert (tmp_path / "met").exists()
     assert (new["run_status"] == RunStatus.COMPLETE).all()
     assert not (new["transfer_status"] == TransferStatus.FAILED).any()
 
