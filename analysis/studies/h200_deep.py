@@ -347,7 +347,8 @@ def launched_by_graphs(winners: xr.Dataset) -> str:
 
 The host launched the calls above one by one, as a search does. Then the GPU pauses between two calls. In a
 CUDA graph it does not. `{BY_GRAPHS}` has the same winners, launched by graphs of 100 calls, as newer sweeps
-do it. `{ONE_BY_ONE}` is the control: launched one by one again. Both were timed on H200s of other hosts.
+do it where the driver can. `{ONE_BY_ONE}` is the control: launched one by one again. Both were timed on
+H200s of other hosts.
 
 - **A call gets {float(pauses.median()):.2f} us shorter in a graph** (median of the {pauses.sizes["shape"]}
 shapes that take less than {1e6 * SHORT:.0f} us; {float(pauses.min()):.2f} to {float(pauses.max()):.2f} us).
@@ -359,7 +360,7 @@ closer to 1. In graphs,
 unchanged. The mean changes by {mean_change(change)}.
 - **Rounds agree better**: their standard deviation is {of_shortest} for
 `{shortest}`, the shortest (median of its winners). The median of all shapes is {of_all}.
-- **Host and day hardly matter**: in the control {verdicts(control, ChangeVerdict.UNCHANGED)} boosts are
+- **The host hardly matters**: in the control {verdicts(control, ChangeVerdict.UNCHANGED)} boosts are
 unchanged. The mean changes by {mean_change(control)}."""
 
 

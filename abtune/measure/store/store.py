@@ -89,12 +89,14 @@ class Store:
             has = "searches that share what they find" if shared else "independent searches"
             option = f"{'with' if shared else 'without'} --share"
             raise StoreError(f"{self.dataset} has {has}; go on {option}, or give another --out")
-        difference = first_difference(known, plan.identity())
-        if difference.startswith("launched by"):
+        kept, wanted = known["settings"], plan.settings
+        lacks_graphs = "launched_by" in kept and wanted.launched_by == "stream"
+        if lacks_graphs and kept["target"] == wanted.target:  # another target is named below
             remedy = "pip install 'abtune[cuda]', or give another --out"
             raise StoreError(
                 f"{self.dataset} has winners that CUDA graphs launched, and here are none; {remedy}"
             )
+        difference = first_difference(known, plan.identity())
         if difference:
             remedy = "repeat those to go on, or give another --out"
             raise StoreError(f"{self.dataset} was begun with other settings ({difference}); {remedy}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from measure_builders import NEW, PLAIN, SMALL, make_workplace, small_plan
+from measure_builders import NEW, PLAIN, SMALL, make_facts, make_workplace, small_plan
 from sweeping import Steps, config, run_sweep
 
 import abtune
@@ -39,13 +39,14 @@ def remeasured_at(
     *,
     transfer: bool = False,
     time_limit: float = math.inf,
+    has_graphs: bool = False,
     **changes: object,
 ) -> Outcome:
     """Re-measure the winners of a dataset into a store."""
     settings = replace(settings_from_dataset(dataset), **changes)
     meanings = json.loads(dataset.attrs.get("configurations", "[]"))
     own = tuple(Configuration(**meaning) for meaning in meanings)
-    workplace = make_workplace()
+    workplace = make_workplace(make_facts(has_graphs=has_graphs))
     plan = remeasuring_plan(dataset, settings, workplace.facts, own, transfer=transfer)
     about = about_new_timings(dataset, workplace.facts.devices[0], "2026-02-02T00:00:00+00:00")
     adopt_winners(dataset, plan, store, about)
@@ -103,6 +104,15 @@ def test_a_fault_of_the_machine_while_winners_are_built_costs_nothing(
     assert (tmp_path / "met").exists()
     assert (new["run_status"] == RunStatus.COMPLETE).all()
     assert not (new["transfer_status"] == TransferStatus.FAILED).any()
+
+
+def test_graphs_launch_all_winners_that_are_measured_again(store: Store, tmp_path: Path) -> None:
+    """Whatever launched them in the sweep, this machine decides; a measurement that goes on keeps its way."""
+    swept = run_sweep(small_plan(configs=(PLAIN, NEW)), store).dataset
+    assert "launched_by" not in json.loads(swept.attrs["settings"])
+    new = remeasured_at(swept, Store(tmp_path / "new.nc"), has_graphs=True).dataset
+    assert json.loads(new.attrs["settings"])["launched_by"] == "graph"
+    assert "launched_by" not in json.loads(remeasured(new).attrs["settings"])
 
 
 def test_a_run_without_a_winner_stays_without(store: Store) -> None:

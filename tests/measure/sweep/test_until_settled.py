@@ -178,7 +178,7 @@ def test_a_design_that_was_looked_at_gets_no_more_shapes(
 
 
 def test_shapes_that_were_searched_without_looks_are_no_part_of_them(sweep: object) -> None:
-    """They are neither counted nor dropped, and compete with nobody for more seeds."""
+    """They are not counted and not dropped. They take no seeds from other shapes."""
     assert main([*WORDS, "--shapes", "M=16_N=32_K=16", "--seeds", "2"]) == 0
     said = sweep("--seeds", "8")
     dataset = abtune.open_dataset("abtune.nc")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,21 @@ def test_a_hopeless_candidate_is_timed_once(room: Any, monkeypatch: pytest.Monke
         kernel(GEMM, "", b""), Timing(repeats=4, repeat_ms=40, cache="warm")
     ) == [0.25]
     assert not calls[3:]
+
+
+def test_graphs_time_a_kernel_if_they_should(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its calls get the same tensors; a search never asks for graphs."""
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
+    own = kernel(GEMM, cpu, room.build_kernel.build(problem(GEMM, RANDOM, cpu), candidate.record))
+
+    def time_in_graphs(call: Any, _device: Any, *, repeats: int, repeat_ms: int) -> list[float]:
+        call()  # raises if the tensors do not fit
+        return [float(repeat_ms)] * repeats
+
+    monkeypatch.setattr(room.time_kernel, "time_in_graphs", time_in_graphs)
+    timing = Timing(repeats=2, repeat_ms=7, cache="warm", in_graphs=True)
+    assert room.time_kernel.time_kernel(own, timing) == [7.0, 7.0]
+    assert max(room.time_kernel.time_kernel(own, replace(timing, in_graphs=False))) < 1
 
 
 def test_a_first_call_takes_its_time(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
