@@ -99,7 +99,7 @@ def of_lost_trials(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     fewest = percent(less.lost_share) if less.lost_share else "none"
     yield (
         f"{percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: {fewest}), so "
-        f"{more.config} had fewer candidates to choose from."
+        f"{more.config} had fewer schedules to choose from."
     )
 
 

@@ -86,6 +86,8 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
         least = 0.0 if math.isnan(floor) else floor
         # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
+        if search[2] <= 0:  # seeds vary less than the error, which shows no limit of their noise
+            search[1:] = [math.nan, math.nan]
         return Source(
             config=config,
             shape=labels[shapes[0]] if len(shapes) == 1 else "",
@@ -196,8 +198,6 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
 
 def _search_interval(source: Source) -> str:
     low, high = spread_percent(source.search_low), spread_percent(source.search_high)
-    if source.search_high <= 0:  # seeds vary less than the error, which shows no limit of their noise
-        return NOTHING
     return NOTHING if NOTHING in {low, high} else f"{low} to {high}"
 
 
