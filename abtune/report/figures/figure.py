@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import itertools
 import logging
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GREY = "#808080"
+GREY, QUIET = "#808080", "#555555"
 # Okabe and Ito's blue and vermilion: baseline, candidate. They differ in lightness too.
 SIDE_COLOURS = ("#0072b2", "#d55e00")
 LETTERS, SIZE = 8.0, 7.5  # points of letters, and of small ones
+_LETTER = 4.4  # points of a letter's width, in a long text
 # How words look that stand in place of data: on white, as a line may cross it.
 _WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 1}
 NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE, "bbox": _WHITE}
@@ -84,6 +87,23 @@ def new_figure(
     for spare in axes[panels:]:
         spare.set_axis_off()
     return figure, list(axes[:panels])
+
+
+def write_below(figure: Figure, *paragraphs: str) -> None:
+    """Write paragraphs below the panels, in lines as long as the figure is wide."""
+    look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": QUIET}
+    figure.supxlabel(wrapped(paragraphs, most_letters(figure)), **look)
+
+
+def most_letters(figure: Figure) -> int:
+    """Return how many letters a line as long as the figure has."""
+    return int(72 * figure.get_figwidth() / _LETTER)
+
+
+def wrapped(paragraphs: Sequence[str], most: int) -> str:
+    """Return paragraphs in lines of at most so many letters."""
+    lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in paragraphs)
+    return plain("\n".join(itertools.chain.from_iterable(lines)))
 
 
 def extremes(boosts: Sequence[float], most: int = MOST) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import textwrap
 from collections import Counter
@@ -26,11 +25,14 @@ from abtune.report.figures.figure import (
     GREY,
     LETTERS,
     MOST,
+    QUIET,
     drawn_of,
     extremes,
     new_figure,
     plain,
     text_width,
+    wrapped,
+    write_below,
 )
 from abtune.report.scale import Interval, Scale, goes_on, ticks
 from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, some_shapes, title
@@ -56,11 +58,9 @@ BOOST_AXIS: Any = {
 }
 INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
-_QUIET = "#555555"
 _SLOWEST = -0.95  # the least boost that is drawn
 _FAR = 8.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
 _WIDEST = 62  # letters in a line below the drawing
-_LETTER = 4.4  # points of a letter, in a long text
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
@@ -181,11 +181,10 @@ def row_figure(
     drawn += ["thin lines: intervals of all shapes at once"] * any(row.wide for row in known)
     known += [Interval(low=value, value=value, high=value) for value in further]
     drawn += ["arrows: beyond the scale"] * any(any(goes_on(row, scale).values()) for row in known)
-    axis.set_xlabel(_lines([what], _WIDEST), fontsize=LETTERS)
+    axis.set_xlabel(wrapped([what], _WIDEST), fontsize=LETTERS)
     told = summary(analysis.dataset), some_shapes(analysis), seeds_per_shape(analysis)
     origin = "; ".join(filter(None, told))
-    look: Any = {"x": 0.005, "ha": "left", "fontsize": LETTERS, "color": _QUIET}
-    figure.supxlabel(_lines(["; ".join(drawn), origin], int(72 * width / _LETTER)), **look)
+    write_below(figure, "; ".join(drawn), origin)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
 
@@ -196,11 +195,6 @@ def _told(rows: Sequence[Row], level: float, first: Sequence[str]) -> list[tuple
     columns = list(zip(headings, *(row.cells or ("",) * len(headings) for row in rows), strict=True))
     columns = [tuple(first), *columns] if first else columns
     return [column for column in columns if {*column[1:]} - {"", NOTHING}]
-
-
-def _lines(texts: Sequence[str], most: int) -> str:
-    lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in texts)
-    return plain("\n".join(itertools.chain.from_iterable(lines)))
 
 
 def draw_arrows(axis: Axes, y: float, scale: Scale, *, below: bool, above: bool, **look: Any) -> None:
@@ -226,7 +220,7 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
         if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words):
             continue  # it would stand in the heading of the numbers
         placing: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
-        look: Any = {"color": _QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
+        look: Any = {"color": QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
         axis.annotate(words, (0, -1.0), **placing, **look)
 
 

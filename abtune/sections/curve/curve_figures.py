@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abtune.compare.results import Analysis
+from abtune.dataset.provenance import summary
 from abtune.report.figures.figure import (
     COLUMNS,
     GREY,
@@ -19,10 +20,13 @@ from abtune.report.figures.figure import (
     TITLE,
     drawn_of,
     extremes,
+    most_letters,
     new_figure,
     plain,
     require_matplotlib,
     shape_title,
+    wrapped,
+    write_below,
 )
 from abtune.report.figures.row_figure import VERDICT_COLOURS
 from abtune.report.summary import some_shapes
@@ -64,6 +68,7 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     band = f"band: {plain_percent(analysis.level)} interval"
     for axis in axes[::COLUMNS]:
         axis.set_ylabel(plain("\n".join([*boost, band])), fontsize=8)
+    write_below(figure, summary(analysis.dataset))
     return figure
 
 
@@ -119,7 +124,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axis.yaxis.set_minor_locator(NullLocator())
     # `abtune plot` prints the label of a figure: how many of the shapes it has.
     figure.set_label(drawn_of(number, len(analysis.comparisons)))
-    _explain(figure, axes, names, [str(figure.get_label()), some_shapes(analysis)])
+    _explain(figure, axes, names, [str(figure.get_label()), some_shapes(analysis), summary(analysis.dataset)])
     return figure
 
 
@@ -128,7 +133,7 @@ def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str], further
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     lines = ["bold: median over the searches; band: their middle half", *further]
-    title, look = "\n".join(filter(None, lines)), {"fontsize": SIZE, "title_fontsize": SIZE}
+    title, look = wrapped(lines, most_letters(figure)), {"fontsize": SIZE, "title_fontsize": SIZE}
     figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, frameon=False, **look)
     figure.supxlabel("trials", fontsize=SIZE)
     reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), TITLE)

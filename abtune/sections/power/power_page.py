@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from abtune.compare.results import Analysis
-from abtune.report.figures.figure import GREY, new_figure
+from abtune.dataset.provenance import summary
+from abtune.report.figures.figure import GREY, new_figure, write_below
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds
@@ -161,4 +162,5 @@ def draw_power(analysis: Analysis) -> Figure:
     # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
     beside: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     axis.legend(title="true boost", frameon=False, fontsize=8, reverse=True, **beside)
+    write_below(figure, summary(dataset))
     return figure
