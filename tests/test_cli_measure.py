@@ -78,6 +78,15 @@ def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
     assert abtune.open_dataset("later.nc").sizes == abtune.open_dataset(swept).sizes
 
 
+def test_caches_may_be_cold_after_a_search_with_warm_ones(run: Run, swept: Path) -> None:
+    """The winners are timed so, and the report says it; the dataset still names the search as it was."""
+    assert run("measure", str(swept), "--out", "cold.nc", "--cache", "cold", "--cores", "1").code == 0
+    cold = abtune.open_dataset("cold.nc")
+    assert json.loads(cold.attrs["settings"])["cache"] == "cold"
+    assert cold["trial_latency"].equals(abtune.open_dataset(swept)["trial_latency"])
+    assert abtune.analyze(cold).definition.endswith("measured again after its search, with cold caches.")
+
+
 def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None:
     """Sweeps with other random numbers, devices and rounds become one dataset that one device timed."""
     with_others = small_plan(target=json.dumps({"kind": "llvm"}), rng_seed=5, rounds=4, repeats=5)

@@ -41,7 +41,7 @@ _STATUS = {"OK": "timed", "SAME_KERNEL": "the same kernel", "DOES_NOT_FIT": "do 
 Examples:
   abtune measure abtune.nc --out later.nc              the same winners, timed now
   abtune measure abtune.nc --transfer --out both.nc    each winner under both configurations
-  abtune measure abtune.nc --rounds 20 --out long.nc   with more rounds
+  abtune measure abtune.nc --cache cold --out cold.nc  with operands that come from memory
   abtune measure one.nc two.nc --out all.nc            winners of two sweeps, timed together
 """
 )
@@ -52,6 +52,11 @@ Examples:
 )
 @count_option("--rounds", "Rounds of measuring. [default: the first sweep's]")
 @count_option("--repeats", "Timings per round. [default: the first sweep's]")
+@click.option(
+    "--cache",
+    type=click.Choice(["warm", "cold"]),
+    help="State of the device's caches when a winner is timed.  [default: the first sweep's]",
+)
 @click.option(
     "--config",
     "own",
@@ -84,7 +89,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
         raise StoreError(f"{out} is a dataset to measure; give another --out")
     named = open_several(datasets)
     swept = merge_datasets(named, timed_again=True) if len(named) > 1 else next(iter(named.values()))
-    given = {name: options[name] for name in ("rounds", "repeats") if options[name]}
+    given = {name: options[name] for name in ("rounds", "repeats", "cache") if options[name]}
     settings = replace(settings_from_dataset(swept), **given)
     own = [*map(find_configuration, options["own"])]
     store = Store(out)

@@ -21,7 +21,7 @@ from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute, design_power
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import by_graphs, contains_space, of_searches, of_throughputs
+from abtune.dataset.provenance import contains_space, how_timed, of_searches, of_throughputs
 from abtune.dataset.schema import in_order, labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
@@ -240,8 +240,7 @@ def _definition(settings: Settings, dataset: xr.Dataset) -> str:
     if of_searches(dataset):
         times = " Each winner has the time that its own search measured."
     elif "winner" in dataset:
-        graphs = ", by CUDA graphs" if by_graphs(dataset) else ""
-        times = f" Each winner was measured again after its search{graphs}."
+        times = f" Each winner was measured again after its search{how_timed(dataset)}."
     kind = settings.estimand.words
     ratio = f"{name}: {kind} latency of the baseline, divided by the candidate's, minus 1.{times}"
     if settings.equal_knowledge:

@@ -31,9 +31,11 @@ def settings(attrs: Mapping[Any, Any]) -> Mapping[str, Any]:
     return {"launched_by": "stream", **known} if known else known
 
 
-def by_graphs(dataset: xr.Dataset) -> bool:
-    """Return whether CUDA graphs launched the calls of the winners."""
-    return settings(dataset.attrs).get("launched_by") == "graph"
+def how_timed(dataset: xr.Dataset) -> str:
+    """Return the end of a sentence on how the winners were timed; empty if in the usual way."""
+    known = settings(dataset.attrs)
+    graphs = ", by CUDA graphs" if known.get("launched_by") == "graph" else ""
+    return ", with cold caches" if known.get("cache") == "cold" else graphs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
