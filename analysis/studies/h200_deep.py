@@ -35,10 +35,14 @@ from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME, MORE, ALL, REFERENCE = "h200-deep", "h200-deep-more", "h200-deep-winners", "h200-tvm14009"
-# The winners of ALL with only the first five seeds of MORE, timed on another card.
+# The searches of REFERENCE. Their winners are timed by CUDA graphs, as those of ALL are.
+BY_GRAPHS = "data/h200-tvm14009-graphs.nc"
+# The winners of ALL, timed on other H200s: by CUDA graphs again, and launched one by one.
+AGAIN, ONE_BY_ONE = "data/h200-deep-again.nc", "data/h200-deep-stream.nc"
+# The winners of ALL, timed on one more H200 with cold caches.
+COLD = "data/h200-deep-cold.nc"
+# The winners of ALL with only the first five seeds of MORE, timed on another card, launched one by one.
 OTHER_CARD = "data/h100-deep-winners.nc"
-# The winners of ALL, timed on another H200: launched one by one again, and by CUDA graphs.
-ONE_BY_ONE, BY_GRAPHS = "data/h200-deep-again.nc", "data/h200-deep-graphs.nc"
 # The first seeds of h100-again; the others were searched on an H100.
 SEEDS_ON_H200 = 8
 # A shape is short if its median winner takes less, seconds.
@@ -247,7 +251,7 @@ What changes if the [published shapes]({REFERENCE}.md) are searched for {trials}
 each of {winners.sizes["shape"]} shapes:
 {int((winners["run_status"] == RunStatus.COMPLETE).sum())} complete runs and
 {float(winners["tuning_time"].sum()) / 3600:.0f} hours of run time, on H200 and H100. All winners were then
-timed together on one host. In the terminal: `abtune analyze {ALL}`.
+timed together on one host, by CUDA graphs. In the terminal: `abtune analyze {ALL}`.
 `python analysis/studies/h200_deep.py` writes this page. `data/README.md` describes the data.
 
 ![Searches, their noise, and boosts beside the published ones]({NAME}.png)
@@ -259,13 +263,14 @@ intervals; those that reach the frame go on beyond.
 
 - {in_a_sentence(analysis)}
 - **Short searches show less**, with 10 seeds of each shape:
-{short_searches.sentence} (`{REFERENCE}`)
+{short_searches.sentence} (`{BY_GRAPHS}`)
 - **{sum(row.boost_high < 0 for row in negative) or "None"} of the {len(negative)} published regressions is
 shown** ([shape by shape](#shape-by-shape)). The intervals exclude {len(excluded)} of the published values:
 {", ".join(f"{percent(claims[row.shape])} of `{row.shape}`" for row in excluded)}.
 - {same_schedules(winners)}
-- {on_both_cards(winners)}
-- **How calls are launched matters for short kernels**: in CUDA graphs the mean boost is larger
+- {on_both_cards()}
+- **With cold caches async gains more** ([below](#with-cold-caches)).
+- **How calls are launched matters for short kernels**: one by one, the mean boost seems smaller
 ([below](#launched-by-cuda-graphs)).
 - **Longer searches find faster kernels, up to a point**: after {before} trials the best so far is
 {behind(early, end):.0f} % slower than after {trials}, after {trials // 2} only {behind(half, end):.0f} %
@@ -301,6 +306,8 @@ Short searches give a smaller error for the same cost, but compare sides that ha
 
 {shape_table(winners, reference, claims)}
 
+{with_cold_caches(winners)}
+
 {launched_by_graphs(winners)}
 
 {searched_again(dataset)}
@@ -321,47 +328,79 @@ On async's own schedules it is {percent(own.effect)} ({percent(own.low)} to {per
 `--section same-schedule`). Both means are biased, because each configuration chose its own schedules."""
 
 
-def on_both_cards(winners: xr.Dataset) -> str:
+def on_both_cards() -> str:
     """Say how the boosts of the same kernels differ between two cards."""
-    change = abtune.compare_datasets(abtune.open_dataset(DOCS.parent / OTHER_CARD), winners)
-    return f"""**The card hardly matters**: `abtune compare {OTHER_CARD} {ALL}` compares the same kernels on
-H100 and H200. {verdicts(change, ChangeVerdict.UNCHANGED)} boosts are unchanged. The mean changes by
-{mean_change(change)}."""
+    change = abtune.compare_datasets(
+        *(abtune.open_dataset(DOCS.parent / name) for name in (OTHER_CARD, ONE_BY_ONE))
+    )
+    return f"""**The card hardly matters**: `abtune compare {OTHER_CARD} {ONE_BY_ONE}` compares the same
+kernels on H100 and H200. {verdicts(change, ChangeVerdict.UNCHANGED)} boosts are unchanged. The mean changes
+by {mean_change(change)}."""
+
+
+def with_cold_caches(winners: xr.Dataset) -> str:
+    """Say what changes if operands come from memory in each call."""
+    cold = abtune.open_dataset(DOCS.parent / COLD)
+    change = abtune.compare_datasets(winners, cold)
+    times = [
+        1e6 * data["latency"].median(("round", "repeat")).sel(shape=cold["shape"]) for data in (cold, winners)
+    ]
+    added = (times[0] - times[1]).median("seed")
+    spans = {name: added.sel(config=name) for name in ("async", "mainline")}
+    longest = spans["mainline"].idxmax("shape").item()
+    row = next(row for row in change.shapes if row.shape == longest)
+    kinds = [describe_same_schedule(abtune.analyze(data)).of_candidate for data in (winners, cold)]
+    own = [f"{percent(kind.effect)} ({percent(kind.low)} to {percent(kind.high)})" for kind in kinds]
+    return f"""\
+## With cold caches
+
+In the timings above a call finds its operands in the caches, where the call before left them. An H200 has
+60 MB of L2. In a network they may come from memory. `{COLD}` has the same winners, timed on another host with
+`abtune measure --cache cold`, which empties the caches before each call. The searches had warm caches.
+
+{abtune.analyze(cold).sentence}
+
+- **The mean boost changes by {mean_change(change)}** (`abtune compare {ALL} {COLD}`).
+- **Asynchronous copies hide the memory**: a call of async takes {float(spans["async"].min()):.1f} to
+{float(spans["async"].max()):.1f} us more than with warm caches, a call of mainline
+{float(spans["mainline"].min()):.1f} to {float(spans["mainline"].max()):.1f} us (medians of a shape's
+winners). A part of each is the launch of a call that is timed alone.
+- **One shape gains most**: `{longest}`, from {percent(row.a)} to {percent(row.b)}.
+- On async's own schedules, its copies have an effect of {own[1]}, and {own[0]} with warm caches."""
 
 
 def launched_by_graphs(winners: xr.Dataset) -> str:
     """Say what the pauses between launches hide, with winners that were launched one by one as a control."""
-    again, graphs = (abtune.open_dataset(DOCS.parent / name) for name in (ONE_BY_ONE, BY_GRAPHS))
-    control, change = abtune.compare_datasets(winners, again), abtune.compare_datasets(again, graphs)
-    before, after = (data["latency"].median("repeat").median("round") for data in (again, graphs))
+    alone, again = (abtune.open_dataset(DOCS.parent / name) for name in (ONE_BY_ONE, AGAIN))
+    control, change = (abtune.compare_datasets(other, winners) for other in (again, alone))
+    before, after = (data["latency"].median("repeat").median("round") for data in (alone, winners))
     is_short = (before.median(("config", "seed")) < SHORT).values
     pauses = 1e6 * (before - after).median(("config", "seed")).sel(shape=is_short)
     shortest = after.median(("config", "seed")).idxmin("shape").item()
-    alone, joint = between_rounds(again), between_rounds(graphs)
+    apart, joint = between_rounds(alone), between_rounds(winners)
     of_shortest = (
-        f"{float(joint.sel(shape=shortest)):.2f} % in place of {float(alone.sel(shape=shortest)):.1f} %"
+        f"{float(joint.sel(shape=shortest)):.2f} % in place of {float(apart.sel(shape=shortest)):.1f} %"
     )
-    of_all = f"{float(joint.median()):.2f} % in place of {float(alone.median()):.2f} %"
+    of_all = f"{float(joint.median()):.2f} % in place of {float(apart.median()):.2f} %"
     return f"""\
 ## Launched by CUDA graphs
 
-The host launched the calls above one by one, as a search does. Then the GPU pauses between two calls. In a
-CUDA graph it does not. `{BY_GRAPHS}` has the same winners, launched by graphs of 100 calls, as newer sweeps
-do it where the driver can. `{ONE_BY_ONE}` is the control: launched one by one again. Both were timed on
-H200s of other hosts.
+If the host launches calls one by one, as a search does, the GPU pauses between two calls. A CUDA graph of 100
+calls has no pauses. So `abtune measure` and newer sweeps time winners in graphs, where the driver can.
+`{ONE_BY_ONE}` has the same winners, launched one by one. Another H200 timed them on the same day.
 
 - **A call gets {float(pauses.median()):.2f} us shorter in a graph** (median of the {pauses.sizes["shape"]}
 shapes that take less than {1e6 * SHORT:.0f} us; {float(pauses.min()):.2f} to {float(pauses.max()):.2f} us).
-- **Short kernels gain more than was seen**. A pause adds the same time to both sides, so their ratio comes
-closer to 1. In graphs,
-{abtune.analyze(graphs).sentence}
-- **{verdicts(change, ChangeVerdict.CHANGED)} boosts changed**
-(`abtune compare {ONE_BY_ONE} {BY_GRAPHS}`), and {verdicts(change, ChangeVerdict.UNCHANGED)} are
-unchanged. The mean changes by {mean_change(change)}.
+- **Pauses hide a part of a boost**. A pause adds the same time to both sides, so their ratio comes closer
+to 1. One by one,
+{abtune.analyze(alone).sentence}
+- **{verdicts(change, ChangeVerdict.CHANGED)} boosts changed** (`abtune compare {ONE_BY_ONE} {ALL}`), and
+{verdicts(change, ChangeVerdict.UNCHANGED)} are unchanged. The mean changes by {mean_change(change)}.
 - **Rounds agree better**: their standard deviation is {of_shortest} for
 `{shortest}`, the shortest (median of its winners). The median of all shapes is {of_all}.
-- **The host hardly matters**: in the control {verdicts(control, ChangeVerdict.UNCHANGED)} boosts are
-unchanged. The mean changes by {mean_change(control)}."""
+- **The host hardly matters**: `{AGAIN}` was timed by graphs on one more H200.
+{verdicts(control, ChangeVerdict.UNCHANGED)} boosts are unchanged. The mean changes by
+{mean_change(control)}."""
 
 
 def verdicts(change: Change, verdict: ChangeVerdict) -> str:
@@ -481,7 +520,8 @@ it."""
 
 def main() -> None:
     """Write the page and the figure."""
-    dataset, winners, reference = map(abtune.open_dataset, (NAME, ALL, REFERENCE))
+    dataset, winners = map(abtune.open_dataset, (NAME, ALL))
+    reference = abtune.open_dataset(DOCS.parent / BY_GRAPHS)
     winners = winners.sel(shape=reference["shape"].values)  # in the order of the published tables
     claims = published_boosts()
     draw(dataset, winners, reference, claims, DOCS / f"{NAME}.png")
