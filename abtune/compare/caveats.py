@@ -47,7 +47,7 @@ _OTHER_UNIT = 100.0
 # Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
-# A side that loses this share more of its runs may look faster (docs/statistics.md, `few seeds`).
+# A side that loses this share more of its runs may look faster (docs/statistics-tables.md, `few seeds`).
 _MORE_FAILED = 0.01
 
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."

@@ -44,7 +44,7 @@ def make_sentence(
 
 def of_dependent(told: Iterable[str]) -> Iterator[str]:
     """Yield that runs depend on each other, if a caveat says so."""
-    # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
+    # Then most counts of shapes are false (docs/statistics-tables.md, "few seeds").
     if any(DEPENDENT in caveat for caveat in told):
         yield f"But {_lower(DEPENDENT)}, so these intervals may be too narrow."
 
