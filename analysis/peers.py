@@ -192,8 +192,12 @@ def table(reports: Callable[[], Iterator[tuple[Array, Array]]], real: npt.NDArra
 _INTRODUCTION = """\
 Do other tools tell a faster *configuration* from a lucky search? They test the values that they are
 given, one benchmark at a time. Given all timings of a tuning run, they test whether two *programs*
-differ. Two searches nearly always find different programs, so no tool is wrong in that. Where a tool
-has no interface for Python, scipy's version of its test stands for it."""
+differ. Two searches nearly always find different programs, so no tool is wrong in that.
+
+A test of one value per seed calls one shape in twenty different by design. So most reports of 29 shapes
+have a false call. Corrected over the shapes it makes next to none, and misses some boosts. abtune
+[adds](statistics.md) a test with more power, intervals that hold, *equivalent* apart from
+*inconclusive*, and what would settle the rest."""
 _ONE_RUN = """\
 Two runs of the same configuration in each of 29 shapes of `h200-tvm14009`, 25 timings of each winner;
 40 reports. Nothing differs but the seed. abtune judges none of them: one run per side supports no
@@ -205,15 +209,10 @@ The data are simulated, so the truth is known. There are 100 reports of 29 shape
 The search has 5 % of noise, and the 25 timings of each winner vary by 0.3 %. Nine shapes are 10 %
 faster, and 20 are the same."""
 _FAILING = """\
-Simulated again, without any difference of the means. On one side, 1 search in 15 fails, and its winner
-is 30 % slower. The noise of the search is 2 %. Ten seeds of a shape often show no failure, and that
-side then looks faster. The other shapes do show it, and abtune looks at them. Mann-Whitney asks
-whether the typical run is faster, and it is."""
-_MEANING = """\
-A test of one value per seed calls one shape in twenty different by design. So most reports of 29 shapes
-have a false call. Corrected over the shapes it makes next to none, and misses some boosts. What abtune
-adds is in [statistics.md](statistics.md): a test with more power, intervals that hold, *equivalent*
-apart from *inconclusive*, and what would settle the rest."""
+Simulated again, without any difference of the means, and 2 % of noise. On one side, 1 search in 15
+fails, and its winner is 30 % slower. Ten seeds of a shape often show no failure, and that side then
+looks faster. The other shapes do show it, and abtune looks at them. Mann-Whitney asks whether the
+typical run is faster, and it is."""
 
 
 def page() -> Iterator[str]:
@@ -224,6 +223,7 @@ def page() -> Iterator[str]:
     yield "# The same timings, other tools\n"
     yield f"{_INTRODUCTION}\n"
     yield f"`pip install pyperf asv && python analysis/peers.py` writes this page, here with {versions}."
+    yield "Where a tool has no interface for Python, scipy's version of its test stands for it."
     yield f"\n## One tuning run per side\n\n{_ONE_RUN}\n"
     yield from table(functools.partial(split_seeds, "h200-tvm14009", 1, 20), none)
     yield f"\n## Three tuning runs per side\n\n{_THREE_RUNS}\n"
@@ -232,7 +232,6 @@ def page() -> Iterator[str]:
     yield from table(functools.partial(simulated, some, 0.1, 100), some)
     yield f"\n## Ten tuning runs per side, and one side fails now and then\n\n{_FAILING}\n"
     yield from table(functools.partial(failing, 29, 100), none)
-    yield f"\n{_MEANING}"
 
 
 def main() -> None:

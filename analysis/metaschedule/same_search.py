@@ -228,25 +228,6 @@ def step_table(compared: Sequence[Step]) -> list[str]:
     return lines
 
 
-def spending_table(store: Store, shapes: Sequence[Shape]) -> list[str]:
-    """Count trials, modules tried twice, and iterations that were not full."""
-    lines = [
-        "| shape | engine | trials a run | tried twice, all runs | iterations a run, mean |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
-    for shape in shapes:
-        for engine in ENGINES:
-            runs = [store[shape.label, engine, seed] for seed in store.seeds(shape)]
-            spent = sorted({len(run.latency) for run in runs})
-            twice = sum(len(run.hashes) - len(set(run.hashes)) for run in runs)
-            iterations = np.mean([len(run.sizes) for run in runs])
-            lines.append(
-                f"| `{shape.label}` | {engine} | {' or '.join(map(str, spent))} | {twice} "
-                f"| {iterations:.2f} |"
-            )
-    return lines
-
-
 def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) -> str:
     """Compose the page."""
     dataset = dataset_of(store, shapes, budget.trials)
@@ -260,6 +241,10 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "its strategy anew, and restores its cost model from bytes; `tune_tir` keeps both alive.",
         "",
         f"`{command}` writes this page, here with TVM {tvm.__version__}.",
+        "",
+        "## What it says",
+        "",
+        *conclusion(dataset, compared),
         "",
         "## Method",
         "",
@@ -276,10 +261,6 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
             "only the searches are random. A third engine, `random`, samples the design space "
             "(replay-trace): the same comparison has to find a difference there."
         ),
-        "",
-        "## What it says",
-        "",
-        *conclusion(dataset, compared),
         "",
         "## Winners",
         "",
@@ -298,8 +279,6 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         *step_table(compared),
         "",
-        *spending_table(store, shapes),
-        "",
         "## What is the same exactly",
         "",
         "`tests/measure/tvm/test_same_search.py` checks what needs no statistics:",
@@ -311,11 +290,10 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "- In both engines every population has the same size and begins with the best trials so far.",
         "",
         *wrapped(
-            "Two small things differ. A random candidate may be one that was picked before. Then "
-            "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing. abtune "
-            "does so in the first iteration only, and later takes another candidate. And `tune_tir` may draw "
-            "a random candidate that ranks next after the picked ones. abtune's random candidates, "
-            f"{int(size * strategy.eps_greedy)} in an iteration of {size}, are never among those."
+            "Only the random candidates differ a little: "
+            f"{int(size * strategy.eps_greedy)} in an iteration of {size}. If one was picked before, "
+            "`tune_tir` makes a smaller iteration, and abtune takes another after the first one. `tune_tir` "
+            "may also draw one that ranks next after the picked ones, and abtune does not."
         ),
         "",
     ]
