@@ -194,8 +194,8 @@ schedules. *None fits*: no schedule of mainline does.
 depends on the schedule; {readings.count(Reading.OPEN)} are not settled.
 - **The effect depends on who chose the schedule.** On mainline's schedules the mean is
 {percent(main.of_baseline.effect)} after {few} trials and {percent(deep.of_baseline.effect)} after {many}; on
-async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. Both are biased; the
-effect on a schedule that nobody selected lies between.
+async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. The effect on a schedule
+that nobody selected lies between.
 - **Most schedules of mainline have no room for a pipeline:** {unfitting(main)}, and after longer searches
 {unfitting(deep)}. Many of async have no pipeline: {main.of_candidate.same} of {main.of_candidate.schedules}.
 Schedules with the same kernel count once.
@@ -207,9 +207,7 @@ of both, over all schedules. *Depends on the schedule*: gains and losses beyond 
 
 {effect_table(main)}
 
-`{STUDIES[1]}`:
-
-{effect_table(deep)}
+`abtune analyze {STUDIES[1]} --section same-schedule` prints the same of longer searches.
 
 ## On another card
 
