@@ -347,8 +347,7 @@ def with_cold_caches(winners: xr.Dataset) -> str:
     ]
     added = (times[0] - times[1]).median("seed")
     spans = {name: added.sel(config=name) for name in ("async", "mainline")}
-    longest = spans["mainline"].idxmax("shape").item()
-    row = next(row for row in change.shapes if row.shape == longest)
+    row = max(change.shapes, key=lambda one: one.change)
     kinds = [describe_same_schedule(abtune.analyze(data)).of_candidate for data in (winners, cold)]
     own = [f"{percent(kind.effect)} ({percent(kind.low)} to {percent(kind.high)})" for kind in kinds]
     return f"""\
@@ -365,7 +364,7 @@ In the timings above a call finds its operands in the caches, where the call bef
 {float(spans["async"].max()):.1f} us more than with warm caches, a call of mainline
 {float(spans["mainline"].min()):.1f} to {float(spans["mainline"].max()):.1f} us (medians of a shape's
 winners). A part of each is the launch of a call that is timed alone.
-- **One shape gains most**: `{longest}`, from {percent(row.a)} to {percent(row.b)}.
+- **One shape gains most**: `{row.shape}`, from {percent(row.a)} to {percent(row.b)}.
 - On async's own schedules, its copies have an effect of {own[1]}, and {own[0]} with warm caches."""
 
 
