@@ -213,11 +213,12 @@ def plan_words(
         searchers = f"the workers of {workplace.scheduler}"
         cost_time = f"{span(cost.core_seconds)} of one core"
     noisy = "; timings of this CPU will be noisy" if facts.shares_cores else ""
+    done = len(plan.runs) - cost.runs
     lines = {
         "target": f"{facts.kind}: {devices}, searched by {searchers}",
         "compare": f"{plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
         "runs": f"{count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
-        f" = {len(plan.runs)}, {cost.runs} left",
+        f" = {len(plan.runs)}{f', {done} done' * (done > 0)}",
         "a run": f"{settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
         "share": f"{settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
         "partner, which is the search of the same seed",
@@ -264,13 +265,14 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g}% confidence"
     which = f"The correction over {family} shapes" if family > 1 else "A difference"
     is_max_t = correction(seeds).joint is not None and not paired
-    lines += [
+    reasons = [
         f"With {count(seeds, unit)}{per_side} the exact test reaches p = {reachable:.2g} at best.",
         f"{which} needs p = {needed:.2g} or less {level}.",
         *["This correction is max-T, because Holm's can show no difference with these seeds."] * is_max_t,
     ]
     if reachable <= needed:
-        return [*lines, "This design can find a difference; abtune power says how large it must be."]
+        words = "This design can find a difference; abtune power says how large it must be."
+        return [*lines, words, *reasons]
     enough = [
         n
         for n in range(2, 40)  # beyond, p is of random splits
@@ -280,7 +282,8 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     remedies = [f"--seeds {enough[0]} {more}"] if enough else []
     if needed < alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")
-    return [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
+    words = f"This design cannot find any single difference: use {', or '.join(remedies)}."
+    return [*lines, words, *reasons]
 
 
 def _about_looks(plan: Plan, looks: Sequence[Look], unit: str, per_side: str) -> Iterator[str]:

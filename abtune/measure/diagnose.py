@@ -118,7 +118,7 @@ def check_host(cores: int) -> Iterator[Finding]:
         # The user's own LD_PRELOAD wins, as it does in the fork server.
         library = {**allocator(), **os.environ}.get("LD_PRELOAD")
         advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
-        yield _warned("allocator", library or "the C library's own", of=not library, advice=advice)
+        yield _warned("allocator", library or "the C library's", of=not library, advice=advice)
     load = machine_load(cores)
     if load is not None:
         state = f"{load:.1f} processes in the last minute, on {cores} cores"

@@ -101,7 +101,7 @@ def most_letters(figure: Figure) -> int:
 
 
 def wrapped(paragraphs: Sequence[str], most: int) -> str:
-    """Return paragraphs in lines of at most so many letters."""
+    """Return paragraphs in lines of ``most`` letters or fewer."""
     lines = (textwrap.wrap(printable(text), most, break_on_hyphens=False) for text in paragraphs)
     return plain("\n".join(itertools.chain.from_iterable(lines)))
 

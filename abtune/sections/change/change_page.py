@@ -47,8 +47,8 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
     ratio = "(1 + boost of B)/(1 + boost of A)" if change.quantity == "boost" else "latency of B/latency of A"
     alpha, tolerance = plain_percent(alpha_of(change.level)), plain_percent(change.tolerance)
     overall = (
-        f" overall: geometric mean over {count(change.overall.shapes, 'shape')}, error from the "
-        f"{'winners' if change.same_winners else 'seeds'}."
+        f" overall: geometric mean over {count(change.overall.shapes, 'shape')}; its interval comes from the "
+        f"spread of the {'winners' if change.same_winners else 'seeds'}."
     )
     meaning = (
         f"change: {ratio} - 1. A and B: the {change.quantity} in each dataset. changed: the adjusted p is at "
@@ -133,7 +133,8 @@ def _notes(change: Change) -> Iterator[str]:
             yield f"{count(len(labels), 'shape')} only in {side}, not compared: {some_of(labels, most=1)}."
     yield from change.caveats
     if known := [row.words for row in change.mismatches if row.known]:
-        yield f"Not the same in A and B: {'; '.join(known)}. A change may have such a cause, or another."
+        differ = f"Not the same in A and B: {'; '.join(known)}."
+        yield f"{differ} A change may come from this, or from something else."
     else:
         yield "No recorded condition differs. A change would have another cause, such as the day or the host."
     if unknown := [row.what for row in change.mismatches if not row.known]:

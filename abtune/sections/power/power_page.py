@@ -100,9 +100,10 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         numbers = listed(without_holm) if fewest < MOST_SEEDS else "With any number of"
         yield f"{numbers} {_unit(plan)} the correction is max-T, because Holm's can show no difference."
     tests = "the test of a verdict finds" if plan.goal.paired else "both tests of a verdict find"
-    yield few * (plan.fewest < MOST_SEEDS) + (
-        f"A boost is found if {tests} it. The power is right to about seven percentage "
-        "points, where noise is normal and as large as stated. Noisier shapes have less power."
+    yield f"{few * (plan.fewest < MOST_SEEDS)}A boost is found if {tests} it."
+    yield (
+        "The power is right to about seven percentage points if the noise is normal and as large as stated. "
+        "Noisier shapes have less power."
     )
     if plan.cost is not None:
         gpu = plan.cost.gpu_seconds

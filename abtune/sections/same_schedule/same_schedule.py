@@ -325,14 +325,10 @@ def _caveats(
     if few:
         yield (
             f"In {few} of {count(len(shapes), 'shape')} only 1 to {FEWEST_PAIRS - 1} schedules of "
-            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, and at-least "
-            "counts leave them out."
+            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, so "
+            "counts of shapes leave them out."
         )
     yield "No test here can allow for a slow schedule that no search of the shape found."
-    yield (
-        "A best known kernel is an extreme of few searches. The more both configurations know, the less it "
-        "depends on luck."
-    )
     if contains:
         yield (
             f"The design space of {analysis.candidate} contains {analysis.baseline}'s. With equal "

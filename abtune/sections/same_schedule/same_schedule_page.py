@@ -66,7 +66,7 @@ def summarise(same: SameSchedule) -> str:
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
-    gain, loss = "shown faster in no shape", "shown slower in no shape"
+    gain, loss = "not shown faster in any shape", "not shown slower in any shape"
     if faster.at_least:
         gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
@@ -108,8 +108,8 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
     )
     yield _directions(same)
     yield Prose(
-        f"Schedules of {baseline} were chosen without {candidate}, which biases them against it. Those of "
-        f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence.",
+        f"Schedules of {baseline} were chosen without {candidate}, which biases them against it. Schedules "
+        f"of {candidate} favour it. So a gain on the first, or a loss on the second, is strong evidence.",
         remark=True,
     )
     if len(same.shapes) > FEW_SHAPES:
@@ -190,7 +190,8 @@ def _explain(same: SameSchedule) -> str:
         f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
         "schedules that both can build as different kernels, of those tried; the same kernel does not count. "
         f"best known: fastest kernel of {candidate} against {baseline}'s, over all schedules; a kernel that "
-        f"is the same under both counts as {baseline}'s.{readings} Faster and slower take a bootstrap-t "
+        f"is the same under both counts as {baseline}'s. It is an extreme of few searches, so luck is in it."
+        f"{readings} Faster and slower take a bootstrap-t "
         "test, corrected over the shapes (Holm). Of n schedules, its p is at least 1/2^n."
     )
 
