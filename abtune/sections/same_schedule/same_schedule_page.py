@@ -12,8 +12,6 @@ import numpy as np
 from abtune.compare.results import Analysis
 from abtune.errors import InputError
 from abtune.report.columns import shape_intervals
-from abtune.report.figures.forest import draw_row, draw_sides, name_sides
-from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
 from abtune.report.page import (
     FEW_SHAPES,
     SHAPE,
@@ -201,6 +199,9 @@ _ROW = 0.34  # inch
 
 def draw_same_schedule(analysis: Analysis) -> Figure:
     """Return a figure of the effect on every schedule, beside the boost of the searches."""
+    from abtune.report.figures.forest import draw_row, draw_sides, name_sides
+    from abtune.report.figures.row_figure import drawable, forest_rows, row_figure
+
     same = describe_same_schedule(analysis)
     names = same.baseline, same.candidate
     sides = [extract_transfers(analysis.dataset, name, *names) for name in names]
