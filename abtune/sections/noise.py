@@ -82,7 +82,10 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
     def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
         floor = float(mean_of_known(samples.floor[shapes]))
         kinds = ("search", "session", "timing")
-        means = Components(**{kind: mean_of_known(getattr(parts, kind)[shapes]) for kind in kinds})
+        # Of all shapes, the mean counts negative estimates: without them, it would be too large.
+        means = Components(
+            **{kind: np.maximum(mean_of_known(getattr(parts, kind)[shapes]), 0.0) for kind in kinds}
+        )
         least = 0.0 if math.isnan(floor) else floor
         # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]

@@ -94,9 +94,11 @@ class Components:
     @property
     def correlation(self) -> Floats:
         """Intraclass correlation: the correlation of two timings of one winner in different rounds."""
-        total = self.search + np.nan_to_num(self.session) + np.nan_to_num(self.timing)
+        parts = (self.search, self.session, self.timing)
+        search, session, timing = (np.maximum(np.nan_to_num(part), 0.0) for part in parts)
+        total = search + session + timing
         known = ~(np.isnan(self.session) & np.isnan(self.timing)) & (total > 0)
-        return np.where(known, self.search / np.where(total > 0, total, 1.0), np.nan)
+        return np.where(known, search / np.where(total > 0, total, 1.0), np.nan)
 
 
 def components(log_latency: npt.ArrayLike) -> Components:
@@ -104,7 +106,7 @@ def components(log_latency: npt.ArrayLike) -> Components:
 
     Takes log seconds, shape (..., seeds, rounds, repeats), NaN where there is no timing. Method of
     moments on the nested sums of squares, for unequal numbers (Henderson's method 1, DOI
-    10.2307/3001853). A negative estimate becomes zero.
+    10.2307/3001853). An estimate may be negative, so that the mean of many is right.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
     every = (-1, -2, -3)
@@ -134,9 +136,9 @@ def components(log_latency: npt.ArrayLike) -> Components:
 
 
 def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> Floats:
-    """Return a component; NaN without degrees of freedom, zero for a negative estimate."""
+    """Return a component; NaN without degrees of freedom."""
     known = (freedom > 0) & (factor > 0)
-    return np.where(known, np.maximum(rest / np.where(known, factor, 1.0), 0.0), np.nan)
+    return np.where(known, rest / np.where(known, factor, 1.0), np.nan)
 
 
 def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
