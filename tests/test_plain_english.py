@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "abtune").rglob("*.py"))
 SCRIPTS = sorted((ROOT / "analysis").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 # What is not written, as a regular expression, and what is written instead.
 PLAIN = {
