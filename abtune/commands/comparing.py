@@ -45,9 +45,9 @@ Examples:
 def compare(datasets: tuple[str, str], *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
 
-    A and B are netCDF files or names of bundled datasets. They come from two versions of TVM, two devices, or
-    two days. Each common shape gets the ratio of its two boosts with an interval. Datasets with a single
-    configuration are compared by its latencies. If abtune measure timed the winners of A again for B, each
+    A and B are netCDF files or names of bundled datasets, such as of two versions of TVM, two devices, or two
+    days. Each common shape gets the ratio of its two boosts with an interval. If the datasets have only one
+    configuration, its latencies are compared. If B has the winners of A, timed again by abtune measure, each
     winner is compared with itself. Then the noise of the searches cancels.
     """
     from dataclasses import replace
@@ -84,7 +84,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
     """Show the boosts of each shape over many datasets.
 
     Each argument is a netCDF file, the name of a bundled dataset, or a folder, whose .nc files are read.
-    The datasets stand in the order of their dates. Marks show where a boost changed.
+    The datasets are shown in the order of their dates. Marks show where a boost changed.
     """
     import abtune
     from abtune.ingest.sources import check_once

@@ -28,7 +28,7 @@ Examples:
 """
 )
 @target_option
-@click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
+@click.option("--no-trial", is_flag=True, help="Leave out the trial of a few kernels, which takes seconds.")
 @report_options
 def doctor(target: str, *, no_trial: bool, destination: Destination) -> int:
     """Check whether this machine can sweep, and what to do if not.

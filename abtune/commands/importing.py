@@ -52,10 +52,9 @@ Example:
 def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     """Put the runs of several datasets into one.
 
-    The result has all their shapes, configurations and seeds. No two datasets may have a run of the same
-    shape, configuration and seed, and all must agree about what was measured. Two sweeps may have the same
-    seeds with another --rng-seed. Then those of the second get new numbers. Configurations keep their order.
-    The first one is the usual baseline.
+    The result has all their shapes, configurations and seeds. All must agree about what was measured, and
+    no two may have the same run: one shape, configuration and seed. Seeds of a sweep with another
+    --rng-seed get new numbers. Configurations keep their order. The first one is the usual baseline.
     """
     from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets
     from abtune.dataset.provenance import caveats_of

@@ -48,7 +48,9 @@ Examples:
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=dataset_names)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new dataset.")
 @click.option(
-    "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"
+    "--transfer",
+    is_flag=True,
+    help="Rebuild each winner under the other configuration, to tell code from luck.",
 )
 @count_option("--rounds", "Rounds of measuring. [default: the first sweep's]")
 @count_option("--repeats", "Timings per round. [default: the first sweep's]")
@@ -62,7 +64,7 @@ Examples:
     "own",
     metavar="MODULE:ATTRIBUTE",
     multiple=True,
-    help="A configuration of your own that the dataset has. Repeatable.",
+    help="A configuration of the dataset that is not one of abtune. Repeatable.",
 )
 @target_option
 @time_limit_option

@@ -27,6 +27,7 @@ from abtune.commands.common.options import (
     workplace_options,
 )
 from abtune.commands.common.output import emit, interrupted, progress_for, remark
+from abtune.configurations import CONFIGURATIONS, DEFAULT_PAIR
 from abtune.measure.plan import defaults
 from abtune.text import count, shell_path, span
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _MOST_SEEDS = 10_000
 _TRIALS = defaults.TRIALS
+_ON_GPU, _ON_CPU = DEFAULT_PAIR["cuda"], DEFAULT_PAIR["llvm"]
 
 
 @click.command(
@@ -74,13 +76,24 @@ Examples:
     help=f"Presets, labels, or globs over the labels of presets. [default: {defaults.SHAPES['cuda']} on a "
     f"GPU, {defaults.SHAPES['llvm']} on a CPU]",
 )
-@click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
-@click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help=f"Configuration to compare against: {', '.join(CONFIGURATIONS)}, or module:attribute. [default: "
+    f"{_ON_GPU[0]} on a GPU, {_ON_CPU[0]} on a CPU]",
+)
+@click.option(
+    "--candidate",
+    metavar="NAME",
+    help=f"Configuration to judge. [default: {_ON_GPU[1]} on a GPU, {_ON_CPU[1]} on a CPU]",
+)
 @target_option
-@count_option("--trials", f"Schedules in a run. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]")
+@count_option(
+    "--trials", f"Schedules that a run tries. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]"
+)
 @count_option(
     "--trials-per-iter",
-    f"Schedules in an iteration. [default: {_TRIALS['cuda'][1]}; CPU: {_TRIALS['llvm'][1]}]",
+    f"Schedules that an iteration tries. [default: {_TRIALS['cuda'][1]}; CPU: {_TRIALS['llvm'][1]}]",
 )
 @count_option("--rounds", "Rounds of re-measuring.", defaults.ROUNDS)
 @count_option("--repeats", "Timings per round.", defaults.REPEATS)
@@ -100,7 +113,7 @@ Examples:
 @click.option(
     "--share",
     is_flag=True,
-    help="Have the two searches of a seed exchange their fastest schedules: the boost at equal knowledge.",
+    help="Have the two searches of a seed exchange their fastest schedules: the boost is at equal knowledge.",
 )
 @time_limit_option
 @rng_seed_option("Seed of all random numbers.")
@@ -111,7 +124,7 @@ def sweep(**options: Any) -> int:
 
     Each run is one MetaSchedule search. The winners of a shape are then re-measured together and checked
     against NumPy. All goes into one netCDF dataset for abtune analyze. A sweep that was stopped goes on with
-    the same command, and loses nothing but the search iterations in flight.
+    the same command. It loses only the search iterations that were not finished.
     """
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store

@@ -137,7 +137,7 @@ choice_options = together(
         type=click.Choice([estimand.value for estimand in Estimand]),
         default=next(iter(Estimand)).value,
         show_default=True,
-        help="What the boost compares. best-of:K is for those who tune K times and keep the best; "
+        help="What the boost compares. best-of:K is for those who tune K times and keep the best: "
         f"{ALLOWED_BEST_OF}.",
     ),
     click.option(

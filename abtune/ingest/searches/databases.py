@@ -124,7 +124,7 @@ def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
 DATABASES = Importer(
     name="databases",
     kind="a MetaSchedule database",
-    summary="""Read JSON databases of MetaSchedule, a folder for a run.
+    summary="""Read JSON databases of MetaSchedule, one folder for each run.
 
     A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
     its work_dir. The workload tells the shape, every trial is kept in order, and TVM is not needed. Nobody

@@ -222,7 +222,7 @@ KERNEL_TUNER = Importer(
 TVM_RECORDS = Importer(
     name="tvm-records",
     kind="a log of AutoTVM or Ansor",
-    summary="""Read JSON records of AutoTVM and Ansor, a file a run.
+    summary="""Read JSON records of AutoTVM and Ansor, one file for each run.
 
     PATH has a line for each trial. A task is labelled by its name and arguments, or by its workload key;
     --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.
@@ -239,7 +239,7 @@ TVM_RECORDS = Importer(
 TRIALS = Importer(
     name="trials",
     kind="a table of trials",
-    summary="""Read CSV or JSON with a line for each trial, a file for a search.
+    summary="""Read CSV or JSON with a line for each trial, one file for each search.
 
     The least time is the winner's. Kernel Tuner (its cache), KTT, CLTune, ATF and others write such files.
     --columns and --unit say which column has the time. A line without a time is a trial that failed. Nobody

@@ -72,15 +72,15 @@ def named_cells(cells: Iterable[FileCell], text: str) -> Iterator[FileCell]:
 CONFIGS = Option(
     name="configs",
     metavar="NAME,...",
-    help="Words within the names of benchmarks that are configurations, the baseline first: of sort/old/512, "
-    "old. The rest is the shape.",
+    help="Words in the names of benchmarks that are configurations, the baseline first: old,new for "
+    "sort/old/512 and sort/new/512. The rest of a name is the shape.",
 )
 PAIR = "pair"
 SEED_IS = Option(
     name="seed-is",
     choices=("file", PAIR),
     default="file",
-    help="What counts as a seed: a file, or a pair, if each file has both configurations.",
+    help="What counts as a seed: a file, or a pair, which is a file with both configurations.",
 )
 # Stands for the word while the name around it is tidied. No name has it, because netCDF ends a text there.
 _CUT = "\0"

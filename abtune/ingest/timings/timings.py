@@ -240,8 +240,8 @@ TIMINGS = Importer(
         replace(
             SEED_IS,
             choices=("file", "timing", PAIR),
-            help="What counts as a seed: a file; a timing only where each was a process (tables, hyperfine); "
-            "or a pair, if each file, or each line of one table, has both configurations.",
+            help="What counts as a seed: a file; a timing, only if each comes from its own process (tables, "
+            "hyperfine); or a pair, which is a file, or a line of one table, with both configurations.",
         ),
     ),
     examples="""
