@@ -66,6 +66,16 @@ def test_two_extents_are_no_configurations() -> None:
         read_table("M,N,K,old,new\n1,2,3,4,5\n", {"shape": "M"}, "ms")
 
 
+@pytest.mark.parametrize("column", ["valid,1", "status,ok", "rc,0"])
+def test_an_outcome_beside_headings_without_units_is_refused(column: str) -> None:
+    """A flag such as 1 would be the time of a configuration called valid; with units it is an outcome."""
+    name, cell = column.split(",")
+    with pytest.raises(DatasetError, match=rf"'{name}' may say how runs ended; .*: 'old \(ms\)'"):
+        read_table(f"shape,old,new,{name}\nx,1,2,{cell}\n", {}, "ms")
+    table = read_table(f"shape,old (ms),new (ms),{name}\nx,1,2,{cell}\n", {}, "ms")
+    assert {one.config for one in table.cells} == {"old", "new"}
+
+
 @pytest.mark.parametrize("name", ["Triton-min", "triton_median", "Triton max", "Triton.p90", "Triton_lo"])
 def test_a_statistic_of_another_column_is_refused(name: str) -> None:
     """Triton writes the fastest and the slowest timing of each provider into columns of their own."""

@@ -236,6 +236,10 @@ def read_wide_columns(row: Sequence[str], columns: Mapping[str, int], unit: str)
     units = {index: heading.unit or unit for index, heading in headings.items()}
     bare = [configs[index] for index in configs if not units[index]]
     check_names(configs.values())
+    said = [one.name for one in headings.values() if not one.unit and OUTCOME.fullmatch(one.name)]
+    if said:  # its numbers, such as 1 for valid, would be times
+        remedy = f"take it out, or write units into the headings of configurations: 'old ({unit or 'ms'})'"
+        raise DatasetError(f"column {shortened(said[0])!r} may say how runs ended; {remedy}")
     if len(bare) == len(configs):
         are = f"nothing says in which unit the numbers of {listed_columns(bare)} are"
         raise InputError(f"{are}; give --unit, one of {', '.join(UNITS)}")
