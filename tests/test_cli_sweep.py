@@ -233,9 +233,9 @@ def test_a_sweep_writes_its_dataset_and_names_the_next_command(run: Run, fake: N
 def test_a_finished_sweep_has_nothing_left(run: Run, fake: None, cpu: None) -> None:
     """The same command again does nothing and says so; a dry run counts what is left."""
     run(*QUICK, *FAKES, "--seeds", "2")
-    assert "= 6, 4 done" in run(*QUICK, *FAKES, "--seeds", "3", "--dry-run").out
+    assert "= 6, 2 left" in run(*QUICK, *FAKES, "--seeds", "3", "--dry-run").out
     again = run(*QUICK, *FAKES, "--seeds", "2")
-    assert "= 4, 4 done" in again.out
+    assert "= 4, 0 left" in again.out
     assert again.out.endswith("abtune.nc: 4 of 4 runs done\n")
     assert again.err == "next: abtune analyze\n"
 

@@ -226,12 +226,11 @@ def plan_words(
         searchers = f"the workers of {workplace.scheduler}"
         cost_time = f"{span(cost.core_seconds)} of one core"
     noisy = "; timings of this CPU will be noisy" if facts.shares_cores else ""
-    done = len(plan.runs) - cost.runs
     lines = {
         "target": f"{facts.kind}: {devices}, searched by {searchers}",
         "compare": f"{plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
         "runs": f"{count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
-        f" = {len(plan.runs)}{f', {done} done' * (done > 0)}",
+        f" = {len(plan.runs)}{f', {cost.runs} left' * (cost.runs < len(plan.runs))}",
         "a run": f"{settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
         "share": f"{settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
         "partner, which is the search of the same seed",
