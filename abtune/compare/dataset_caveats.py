@@ -9,7 +9,7 @@ import xarray as xr
 
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import CONFOUNDED, caveats_of, of_searches, of_throughputs, trials_made
-from abtune.dataset.schema import labels_of, runs_of
+from abtune.dataset.schema import RunStatus, labels_of, runs_of
 from abtune.samples import complete_timings, count_trials
 from abtune.text import count, percent, shell_path, some_of
 
@@ -26,6 +26,11 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
     if others and settings.of_candidates == 1:
         option = f"--candidate {shell_path(others[0])}"
         yield f"The dataset also has {', '.join(others)}. {option} compares it with {settings.baseline}."
+    for config in (settings.baseline, settings.candidate):
+        timed = np.isfinite(runs_of(dataset, "latency", config)).any(axis=(2, 3))
+        if lost := np.count_nonzero(timed & (runs_of(dataset, "run_status", config) == RunStatus.MISSING)):
+            runs = f"{count(lost, 'run')} of {config} {'has' if lost == 1 else 'have'} times"
+            yield f"{runs} and the run_status of a missing run, so no number here counts them."
 
 
 def of_sources(dataset: xr.Dataset) -> Iterator[str]:

@@ -48,8 +48,8 @@ class Caveat:
 
 def caveats_of(attrs: Mapping[Any, Any]) -> list[Caveat]:
     """Return what else differs between the configurations; a text alone is about all of them."""
-    caveats = []
-    for one in parsed(attrs, CAVEATS, list):
+    caveats, told = [], decoded(attrs.get(CAVEATS))
+    for one in told if isinstance(told, list) else [told]:
         about = {"says": one, "of": []} if isinstance(one, str) else one if isinstance(one, dict) else {}
         says, of = about.get("says"), about.get("of")
         if isinstance(says, str) and isinstance(of, list):

@@ -323,6 +323,9 @@ def test_what_is_left_out_is_said() -> None:
     assert "The dataset also has ours (fp16). --candidate 'ours (fp16)' compares it with mainline." in (
         abtune.analyze(both).caveats
     )
+    dataset["run_status"][0, 0, 1:3] = RunStatus.MISSING
+    says = "2 runs of mainline have times and the run_status of a missing run, so no number here counts them."
+    assert says in abtune.analyze(dataset).caveats
 
 
 @pytest.mark.slow

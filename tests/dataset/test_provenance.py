@@ -24,3 +24,9 @@ def test_attributes_of_the_wrong_kind_are_left_out(name: str, value: object) -> 
     assert verdicts[0] == verdicts[1]
     parts = {str(seed): damaged.isel(seed=[seed]) for seed in range(2)}
     assert merge_datasets(parts).sizes["seed"] == 2
+
+
+def test_a_caveat_may_be_plain_text() -> None:
+    """Who adds a caveat by hand need not write JSON."""
+    dataset = abtune.open_dataset("h200-share").assign_attrs(caveats="The hosts differ.")
+    assert "The hosts differ." in abtune.analyze(dataset).caveats
