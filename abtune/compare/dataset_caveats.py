@@ -28,7 +28,7 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         yield f"The dataset also has {', '.join(others)}. {option} compares it with {settings.baseline}."
     for config in (settings.baseline, settings.candidate):
         timed = np.isfinite(runs_of(dataset, "latency", config)).any(axis=(2, 3))
-        if lost := np.count_nonzero(timed & (runs_of(dataset, "run_status", config) == RunStatus.MISSING)):
+        if lost := int(np.sum(timed & (runs_of(dataset, "run_status", config) == RunStatus.MISSING))):
             runs = f"{count(lost, 'run')} of {config} {'has' if lost == 1 else 'have'} times"
             yield f"{runs} and the run_status of a missing run, so no number here counts them."
 

@@ -60,11 +60,16 @@ _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # rates, statistics, comparisons. They guard headings without a unit; what they let through needs --unit.
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
-    "goodput|rates?|speed|bandwidth|bw|[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"
+    "goodput|rates?|speed|bandwidth|bw|k?[fiqrt]ps|[kmgt]?hz|it|iter(ation)?s?|[kmgt]?i?ops|op|tok(en)?s?|images?|"
     "imgs?|samples?|frames?|req(uest)?s?|query|queries|[kmgt]i?b(ps|s)?|bps|per|geomean|error|max|p50|"
     "p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
-    "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
+    "delta|relative|normali[sz]ed|improvement|percent|vs|versus|"
+    "[km]?pps|[km]?eps|[km]?nps|tpm|nopm|tpmc|its|[mg]?(lups|teps|ups)|specrate|hashrate|ipc|cpi|d?mips|mfu|"
+    "algbw|busbw|rtfx?|joules|watts"
 )
+# What may be timed: a frame_time is a time.
+_TIMED = re.compile("it|iter(ation)?|op|tok(en)?|image|img|sample|frame|req(uest)?|query")
+_TIMES_OF = {"time", "latency", "duration"}
 # Those of statistics, also in camel case: AverageTime, StandardDeviation.
 MEANS = {"mean", "median", "med", "average", "avg", "p50"}
 STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
@@ -111,6 +116,8 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     if unit in PER_SECOND and "per" in words[1:-1]:  # time_per_image_ms, but not images_per_s
         words = words[: words.index("per")]
+    if (unit in PER_SECOND or not unit) and {*words[-1:]} & _TIMES_OF:
+        words = [word for word in words if not _TIMED.fullmatch(word)]
     # Without a unit, a name has no mark that could be part of a ratio, a rate or a unit.
     plain = all(
         word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word)))
@@ -179,7 +186,9 @@ def split_unit(cell: str) -> tuple[str, str]:
     prefix, _, rest = cell.partition("_")
     if unit := unit_named(suffix) if name else "":
         return name, unit
-    if rest[:4] == "per_" and unit_named(prefix) in PER_SECOND:  # ns_per_run
+    if (
+        re.match("per_(?!(s|sec|second|min|minute|h|hour|day)s?$)", rest) and unit_named(prefix) in PER_SECOND
+    ):  # ns_per_run, no ns_per_day
         return f"time_{rest}", unit_named(prefix)
     return (rest, unit_named(prefix)) if rest and unit_named(prefix) in RATES else (cell, "")  # gflops_old
 

@@ -278,7 +278,42 @@ def test_the_name_of_a_column_says_the_unit(tmp_path: Path, column: str, unit: s
         read_text(tmp_path, text, columns={"time": column}, unit=other)
 
 
-@pytest.mark.parametrize("column", ["real_time", "elapsed", "value", "runs", "times", "max-status"])
+@pytest.mark.parametrize(
+    "column",
+    ["throughput.avg", "config.strategy.rate", "perf.ips", "adaptive-rate", "avg_ts", "ns_per_day", "busbw"],
+)
+def test_a_rate_is_no_time(tmp_path: Path, column: str) -> None:
+    """Read as a time, a gain would be a loss; JSON within JSON has names with dots."""
+    with pytest.raises(AbtuneError, match=r"is no rate|such a unit"):
+        read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column}, unit="s")
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        ("frame_time_ms", "ms"),
+        ("inter_token_latency_s", "s"),
+        ("latency-read-mean(us)", "us"),
+        ("min_time_ns", "ns"),
+        ("p99_ms", "ms"),
+    ],
+)
+def test_the_time_of_a_frame_is_a_time(tmp_path: Path, column: str, unit: str) -> None:
+    """A word before time or latency says what was timed; so may a minimum, if the user names it."""
+    dataset = read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column})
+    assert dataset["latency"].values.ravel().tolist() == [
+        {"s": 2.0, "ms": 2e-3, "us": 2e-6, "ns": 2e-9}[unit]
+    ]
+
+
+def test_the_unit_of_a_throughput_may_follow_a_hyphen(tmp_path: Path) -> None:
+    """hipblaslt-bench writes hipblaslt-Gflops."""
+    text = "shape,config,hipblaslt-Gflops\nx,a,2\n"
+    dataset = read_text(tmp_path, text, columns={"time": "hipblaslt-Gflops"})
+    assert dataset["latency"].values.ravel().tolist() == [0.5]
+
+
+@pytest.mark.parametrize("column", ["real_time", "elapsed", "value", "runs", "times", "gpu-status"])
 def test_ordinary_names_say_no_unit(tmp_path: Path, column: str) -> None:
     """A name without a unit needs --unit."""
     text = f"shape,config,{column}\nx,a,2\n"

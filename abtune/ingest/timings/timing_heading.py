@@ -55,7 +55,11 @@ _KIND = re.compile(
 # The same within a shape, such as the time of compiling; shapes may be stages of one network.
 _PHASE = re.compile("phase|stage", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
-_MEAN = re.compile(rf"{'|'.join(sorted(MEANS, reverse=True))}|samples(?=_[mun]s)", re.IGNORECASE)
+_MEAN = re.compile(
+    rf"({'|'.join(sorted(MEANS, reverse=True))})(?!_ts$)|samples(?=_[mun]s)|"  # avg_ts is tokens per second
+    r"(?<![^\W_])(p\d\d+|min(?=[_ ]))|(?<=\.)m(in|ax)$",
+    re.IGNORECASE,
+)
 # What a rate with its unit may be called.
 _RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
@@ -260,10 +264,12 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     name = shortened(column)
     # Who names a column of means has one time of each.
     bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
-    bare = re.sub(r"time\((.+)\)", r"\1", bare)  # median(elapsed), as nanobench writes it
+    bare = re.sub(r"^time\((.+)\)$", r"\1", bare)  # median(elapsed), as nanobench writes it
+    bare = re.sub(r"(?<!\d)[.-]|[.-](?!\d)", "_", bare)  # perf.tflops and hipblaslt-Gflops are no times
     own = unit_named(column) or _rate_of(column)
-    if not own:
-        own = (known_heading(bare, UNITS) or read_heading(column, UNITS)).unit  # its error names the column
+    if not own:  # an error names the column, if that alone has one
+        heading = known_heading(bare, UNITS) or (read_heading(column, UNITS) and read_heading(bare, UNITS))
+        own = heading.unit
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")
