@@ -138,7 +138,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _CLOCK = re.compile(
     r"(?!.*(ops|compil|overhead|verif|stamp|start|date|err|percent|unit))"
     r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
-    r"(samples_)?[mun]?s)",
+    r"(samples_)?[mun]?s|real)",
     re.IGNORECASE,
 )
 # What may be a time beside a column of units; an x_value is a size.
@@ -319,7 +319,8 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         clocks += filter(_VALUE.fullmatch, numeric)
     if all("total" in clock.casefold() for clock in clocks) and any(map(is_statistic, columns)):
         return _SUMS_UP
-    if with_unit := list(filter(has_unit, row[1:])):
+    has_times = any(split_unit(name)[1] for name in columns)  # 120s may be a setting then
+    if not has_times and (with_unit := list(filter(has_unit, row[1:]))):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
     is_lone = len(measured(columns)) < len(columns) and not clocks
     has_config = "config" in map(str.casefold, columns)
@@ -372,7 +373,8 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
         path, importer="timings", options=f"--columns {','.join(map(shlex.quote, told))}{unit}"
     )
     seed = "if one numbers separate runs, add seed=NAME; " * ("seed" in missing)
+    shown = columns if len(columns) < 13 else [*dict.fromkeys((*columns[:6], *timed[:6], *columns))]
     return (
-        f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}; "
+        f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(shown)}; "
         f"{seed}if others are sizes, shape=NAME+NAME; if a line is a trial of a search: abtune import trials"
     )

@@ -58,9 +58,9 @@ TOTALS = {"total", "sum"}  # words of columns that sum up timings
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 OUTCOME = re.compile(
-    "status|state|outcome|success(ful)?|succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|"
-    "disposition|(exit|return)[ _-]?(code|status)|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|"
-    "exceptions?",
+    r"(.{1,80}[_.])?status|(.{1,80}\.)?(state|outcome|success(ful)?|succeeded|fail(ed|ure)|"
+    "error[ _-]?(code|msg|message|occurred|type)|disposition|((exit|return)[ _-]?)?code|rc|valid|"
+    "correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?)",
     re.IGNORECASE,
 )
 
@@ -149,8 +149,9 @@ def listed_columns(row: Sequence[str]) -> str:
 
 # What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
 NEVER = re.compile(
-    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|(.+[ _-])?counts?|"
-    r"calls|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|(sub)?totals?|sums?|overall"
+    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|"
+    r"(.+[ _-])?(counts?|bytes)|calls|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|"
+    r"(sub)?totals?|sums?|overall"
 )
 SIZE = re.compile(
     r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"
@@ -166,10 +167,11 @@ _STATISTIC = re.compile(
 )
 # What parts of one run are called: two of these are no configurations.
 _PART = re.compile(
-    "(user|sys(tem)?|wall|real|elapsed|setup|h2d|d2h)([ _-]?(time|clock))?|"
-    "(cpu|gpu|kernel|compile|compilation|run)[ _-]?(time|clock)|"
+    r"(.*\.)?(user|sys(tem)?|wall|real|elapsed|setup|h2d|d2h)([ _-]?(time|clock))?|"
+    r"(.*\.)?(cpu|gpu|kernel|compile|compilation|run|exec|execution)[ _-]?(time|clock)|"
     "(submit|queued|start|begin|end|stop)([ _-]?(time|stamp|timestamp))?|"
-    "forward|backward|fwd|bwd|prefill|decode|ttft|tpot|read|write|lower|upper|q[0-9]{2}"
+    r"forward|backward|fwd|bwd|prefill|decode|ttft|tpot|read|write|q[0-9]{2}|"
+    r"(.*[_.])?(lower|upper)([ _](value|bound|limit))?"
 )
 
 

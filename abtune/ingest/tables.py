@@ -21,6 +21,8 @@ from abtune.text import listed, shortened
 _ABOVE = ("#", "sep=", "SEP=", "==")
 # What to say of a table whose last line has no end.
 CUT = "its last line does not end; if the file was cut, take it out"
+# More objects in an object are records by their keys: a report has fewer metrics.
+_MOST = 50
 _RECORDS = re.compile(r"\s*(\{|\[\s*\{)")
 # How values of JSON become cells. Others, such as lists, are written as JSON, which takes ten times as long.
 _AS_CELL: Mapping[type, Callable[[Any], str]] = {
@@ -90,8 +92,8 @@ def _within(document: Any) -> list[Any]:
     objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
     if values and len(objects) == len(values):
         names = [frozenset(value) for value in document.values()]
-        # Of nested objects and statistics a user names one, such as latency.mean.
-        is_flat = not _of_objects(objects) and all(map(known_heading, names[0]))
+        # Of nested objects and a few statistics a user names one, such as latency.mean.
+        is_flat = not _of_objects(objects) and (len(names) > _MOST or all(map(known_heading, names[0])))
         is_alike = is_flat and len(names) > 1 and len({*names}) == 1
         if is_alike or all(time_columns([*own]) for own in names):
             return _with_keys(document)

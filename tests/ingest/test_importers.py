@@ -360,6 +360,15 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         ),
         (b"config,old,old\nseed,0,1\na,1.5,1.6\n", r"two columns have the same name: .*; .*df\.melt"),
         (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
+        (
+            b"n,rw,runtime,bs,read-mean(us),write-mean(us)\n1,read,120s,4K,93,95\n",
+            "if it has a line for each timing",
+        ),
+        (b"exprs\tprocess\treal\trows\nread()\t57.1\t18.9\t100\n", "time=real --unit UNIT"),  # bench of R
+        (
+            f"{','.join(map('a{}'.format, range(12)))},ttft_ms\n{'x,' * 12}1.5\n".encode(),
+            "is one of a0, .*, ttft_ms, ",
+        ),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),

@@ -1005,6 +1005,45 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "failed"), [("code", "FAIL"), ("result.status", "timeout"), ("execution_status", "crashed")]
+)
+def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, failed: str) -> None:
+    """LLVM's lit writes a code and a time for tests that failed, too."""
+    path = tmp_path / "t.json"
+    tests = [{"name": name, outcome: word, "time_ms": 5} for name, word in (("a", "PASS"), ("b", failed))]
+    path.write_text(json.dumps({"tests": tests}), encoding="utf-8")
+    dataset = read(runs=[f"old={path}"], columns={"shape": "name"}).dataset
+    assert dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
+
+
+def test_times_of_one_run_are_no_configurations(tmp_path: Path) -> None:
+    """LNT writes how long each test compiled and ran; Bencher, the limits of each measurement."""
+    for text in (
+        '{"tests": [{"name": "a", "compile_time": 0.1, "execution_time": 2}]}',
+        '{"a": {"latency": {"value": 2, "lower_value": 1, "upper_value": 3}}}',
+        "name,wall_time,mem_bytes\na,1,2\n",
+    ):
+        path = tmp_path / "t.json"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DatasetError, match=r"of one run by their names|is no configuration by its name"):
+            read(path, unit="s", columns={} if "name" in text else {"shape": "key"})
+
+
+def test_many_statistics_by_name_are_a_table(tmp_path: Path) -> None:
+    """KernelBench has the mean and more of each of its problems; a report of a server has a few metrics."""
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({f"{i}_matmul": {"mean": i + 1, "std": 0} for i in range(60)}))
+    columns = {"shape": "key", "time": "mean"}
+    assert read(runs=[f"old={path}"], unit="ms", columns=columns).dataset.sizes["shape"] == 60
+
+
+def test_the_unit_of_a_time_may_be_in_brackets(tmp_path: Path) -> None:
+    """A table of MLPerf results has such a column."""
+    text = "shape,config,time,Result_Units\nx,a,2,Latency (ms)\n"
+    assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [2e-3]
+
+
 def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
     """Who took it out, as the command said, counted the times of failed runs."""
     path = tmp_path / "t.csv"
@@ -1118,9 +1157,9 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ("shape,a_ms,a_us\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
         ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
         (
-            "shape,config,time_us,Status\nx,a,1,ok\nx,b,2,ok\ny,b,9,timeout\n",
+            "shape,config,time_us,Passed\nx,a,1,yes\nx,b,2,yes\ny,b,9,no\n",
             {},
-            "line 4: column Status says 'timeout', but 'ok' in line 2; leave the times of failed runs",
+            "line 4: column Passed says 'no', but 'yes' in line 2; leave the times of failed runs",
         ),
         (
             "shape,config,M,N,time_us\nx,a,1,1,1\ny,a,2,1,2\nx,b,2,1,9\n",

@@ -107,7 +107,7 @@ class Table:
     counted: str = "repeat"  # what a time is: a repeat, a seed, or a trial, the mean of its repeats
     of_pairs: bool = False  # whether the times of a line are a pair
     of_records: bool = False  # whether it is JSON; there a line may have many records
-    outcomes: Sequence[int] = ()  # the columns that say how a trial ended
+    outcomes: Sequence[int] = ()  # the columns that say how the run or trial of a line ended
     in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy

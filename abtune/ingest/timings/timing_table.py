@@ -56,16 +56,16 @@ from abtune.ingest.units import (
 from abtune.text import count, shortened, to_number
 
 # A column of errors may hold error bars, which say nothing of the outcome.
-_ERROR = re.compile("errors?|exceptions?", re.IGNORECASE)
+_ERROR = re.compile(r"(.{1,80}\.)?(errors?|exceptions?)", re.IGNORECASE)
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
-# Of a trial, a column of these says by a word that it failed, and a time beside that is none.
-_STATUS = re.compile("status|state|outcome", re.IGNORECASE)
+# A column of these says by a word that a run failed, and a time beside that is none. LLVM's lit has a code.
+_STATUS = re.compile(r"(.{1,80}[_.])?status|(.{1,80}\.)?(state|outcome|code)", re.IGNORECASE)
 _FAILURE = re.compile(
     r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
-# A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op.
-_OF_A_CALL = re.compile("/(iter|op)$")
+# A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
+_OF_A_CALL = re.compile(r"/(iter|op)$|^(latency|time) ?\(|\)$", re.IGNORECASE)
 # Units of rates: ops/sec, tokens per second, GFLOPS, fps.
 _OF_A_RATE = re.compile(r".*(/ ?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
 # What a column cpu holds that names no processor.
@@ -85,8 +85,9 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
         raise DatasetError(NO_TIMINGS)
     table = read_columns(heading, names, unit)
     table.of_records = has_records(text)
-    if is_search:
+    if not table.configs:  # else it would not say which of a line's times failed
         table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
+    if is_search:
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.of_shape}
     if counted == PAIR:
         table.of_pairs = "seed" not in table.columns
@@ -252,8 +253,10 @@ def _notes(table: Table) -> Iterator[str]:
         what, then = ("line", "counts as failed")
         if table.configs:
             what, then = "cell", "is missing, or failed if its cell says so; shapes without runs are left out"
-        cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
-        yield f"{cells}; a run without any time {then}"
+        cells = (
+            f"{count(len(table.untimed), what)} without a time{' or of a failed run' * bool(table.outcomes)}"
+        )
+        yield f"{cells}, the first in line {table.untimed[0]}; a run without any time {then}"
     yield from about_boosts(
         {table.names[index]: over for index, over in table.boosts.items()}, [*table.configs.values()]
     )
