@@ -88,13 +88,19 @@ _REMEDIES = {
     "write JSON: -rf json -rff FILE": ('"Benchmark","Mode","Threads"', "ModeCntScore"),  # JMH
     "write its times alone: ncu --csv --metrics gpu__time_duration.sum; then --columns 'shape=Kernel "
     "Name,time=Metric Value,unit=Metric Unit'": ('"MetricName","MetricUnit","MetricValue"',),
-    "write JSON: --benchmark_out=FILE --benchmark_out_format=json": (
-        *("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),
-    ),
+    "write JSON: --benchmark_out=FILE --benchmark_out_format=json; or of CSV: --columns "
+    "shape=name,time=real_time": (*("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),),
     "write JSON: --json FILE": ("|GPUTime|", ",GPUTime(sec),"),  # nvbench
     "write JSON: --save-result of vLLM, or --output-file of SGLang": ("ServingBenchmarkResult",),
     "write JSON: llama-bench -o json; its times are in samples_ns": ("|t/s|", "avg_ts,stddev_ts"),
     "write its single times: trtexec --exportTimes=FILE": ("===Performancesummary===",),
+    f"its times are nanoseconds, in stats.samples of each run; {AS_CSV.replace('_ms', '_ns')}": (
+        '^{"layout":',  # mitata
+    ),
+    "put a heading above the lines of its runs: (echo perf,engine,impl,name,shape,gops,ctime,best_ms,flops,"
+    "mean_ms,mean_flops; grep ^perf, FILE) > NAME.csv; then --columns time=mean_ms": (
+        "Outputtemplate:perf,",
+    ),  # benchdnn
     f"it has the events of a run; {AS_CSV}": ("^:::MLL", '^"pid":', "MLPerfResultsSummary"),
     "give the JSON of BenchmarkDotNet that JsonExporter.Full writes": (
         *("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance", "Measurement_IterationMode"),

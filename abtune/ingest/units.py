@@ -214,10 +214,10 @@ def plainly(cell: str) -> str:
         return f"write {shortened(whole)}{decimal}{_AS_POINTS if match[0] == cell and not is_clear else ''}"
     if has_unit(cell):
         return "write the unit into the heading, such as time (ms), and the number alone"
-    if cell.endswith(("%", "x", "X", "\u00d7")):
-        return "a column of boosts is called boost (%)"
     if "\u00b1" in cell or "+-" in cell or "+/-" in cell:
         return "write the number alone, without its error"
+    if cell.endswith(("%", "x", "X", "\u00d7")):
+        return "a column of boosts is called boost (%)"
     is_decimal = re.fullmatch("[0-9]+,[0-9]+", cell)
     return f"write digits and a decimal point alone, such as 1234.5{_AS_POINTS if is_decimal else ''}"
 

@@ -369,6 +369,8 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             f"{','.join(map('a{}'.format, range(12)))},ttft_ms\n{'x,' * 12}1.5\n".encode(),
             "is one of a0, .*, ttft_ms, ",
         ),
+        (b'{"layout": [], "benchmarks": [{"runs": []}], "context": {}}', "are nanoseconds, in stats.samples"),
+        (b"Output template: perf,%engine%\nperf,cpu,ref,,mb1,1,1,1,1,1,1\n", r"grep \^perf, FILE"),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),

@@ -280,7 +280,16 @@ def test_the_name_of_a_column_says_the_unit(tmp_path: Path, column: str, unit: s
 
 @pytest.mark.parametrize(
     "column",
-    ["throughput.avg", "config.strategy.rate", "perf.ips", "adaptive-rate", "avg_ts", "ns_per_day", "busbw"],
+    [
+        "throughput.avg",
+        "config.strategy.rate",
+        "perf.ips",
+        "adaptive-rate",
+        "avg_ts",
+        "ns_per_day",
+        "busbw",
+        "req_s.mean",
+    ],
 )
 def test_a_rate_is_no_time(tmp_path: Path, column: str) -> None:
     """Read as a time, a gain would be a loss; JSON within JSON has names with dots."""
@@ -296,6 +305,8 @@ def test_a_rate_is_no_time(tmp_path: Path, column: str) -> None:
         ("latency-read-mean(us)", "us"),
         ("min_time_ns", "ns"),
         ("p99_ms", "ms"),
+        ("read.lat_ns.mean", "ns"),
+        ("results_ttft_us_mean", "us"),
     ],
 )
 def test_the_time_of_a_frame_is_a_time(tmp_path: Path, column: str, unit: str) -> None:
@@ -1038,6 +1049,24 @@ def test_many_statistics_by_name_are_a_table(tmp_path: Path) -> None:
     assert read(runs=[f"old={path}"], unit="ms", columns=columns).dataset.sizes["shape"] == 60
 
 
+def test_the_unit_beside_a_statistic_is_its_unit(tmp_path: Path) -> None:
+    """genai-perf writes the unit of each metric; --unit s would have made seconds of milliseconds."""
+    path = tmp_path / "t.json"
+    path.write_text('{"model": "a", "latency": {"unit": "ms", "avg": 2}, "tokens": {"unit": "1", "avg": 9}}')
+    columns = {"shape": "model", "time": "latency.avg"}
+    assert read(runs=[f"old={path}"], columns=columns).dataset["latency"].values.ravel().tolist() == [2e-3]
+    with pytest.raises(AbtuneError, match=r"told twice, by --unit s and by the column latency\.unit"):
+        read(runs=[f"old={path}"], columns=columns, unit="s")
+
+
+def test_statistics_below_their_timings_are_no_shapes(tmp_path: Path) -> None:
+    """The CSV of Google Benchmark ends with them; a name that ends in mean may be that of a kernel."""
+    text = "shape,config,time_ns\nreduce,a,1\nreduce_mean,a,2\n{}"
+    assert read_text(tmp_path, text.format("")).sizes["shape"] == 2
+    with pytest.raises(DatasetError, match="line 4: reduce_stddev sums up lines above it; take all such"):
+        read_text(tmp_path, text.format("reduce_stddev,a,0.1\n"))
+
+
 def test_the_unit_of_a_time_may_be_in_brackets(tmp_path: Path) -> None:
     """A table of MLPerf results has such a column."""
     text = "shape,config,time,Result_Units\nx,a,2,Latency (ms)\n"
@@ -1061,6 +1090,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ("", {}, "is empty"),
         ("\n  \n", {}, "is empty"),
         (HEADING, {}, "has a heading and no timings"),
+        ("shape,config,time_us\nx,a,6 \u00b1 4%\n", {}, "write the number alone, without its error"),
         ("shape,config,seed\nx,a,0\n", {}, "has no column of times among shape, config, seed"),
         ("shape,config,time_us,time_ms\nx,a,1,1\n", {}, "has 2 columns of times"),
         ("shape,config,time\nx,a,1\n", {}, "nothing says in which unit time is; give --unit"),

@@ -60,6 +60,10 @@ _MEAN = re.compile(
     r"(?<![^\W_])(p\d\d+|min(?=[_ ]))|(?<=\.)m(in|ax)$",
     re.IGNORECASE,
 )
+# The unit of a time before what it is a statistic of: lat_ns.mean, as fio writes it. A req_s.mean is a rate.
+_UNIT_WITHIN = re.compile(
+    r"(_(?:[mun]s|seconds)|(?:(?<=time)|(?<=latency)|(?<=duration)|(?<=elapsed))_s)([._].*)"
+)
 # What a rate with its unit may be called.
 _RATE = re.compile("throughput|bandwidth|performance|perf|speed", re.IGNORECASE)
 # What to do where lines with a time differ in a column that has to be the same in all of them.
@@ -167,9 +171,10 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     # Left out, a column of units such as samples/s would let a rate be read as a time.
-    if units := list(filter(UNIT.fullmatch, known)):
+    beside = f"{names.get('time', '').rpartition('.')[0]}.unit".casefold()  # of request_latency.avg in JSON
+    if units := [name for name in known if name == beside or UNIT.fullmatch(name)]:
         # A table may have several columns of units. A metric may have another unit than the time.
-        surest = max(units, key=lambda name: (name[:4] == "time", name[:4] == "unit"))
+        surest = max(units, key=lambda name: (name == beside, name[:4] == "time", name[:4] == "unit"))
         columns["unit"] = known[surest]
     for name, wanted in names.items():
         columns[name] = index_of(wanted, row)
@@ -263,7 +268,8 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     column = row[columns["time"]]
     name = shortened(column)
     # Who names a column of means has one time of each.
-    bare = _MEAN.sub("time", _RATE.sub("value", column) if unit in RATES else column)
+    bare = _UNIT_WITHIN.sub(r"\2\1", column)
+    bare = _MEAN.sub("time", _RATE.sub("value", bare) if unit in RATES else bare)
     bare = re.sub(r"^time\((.+)\)$", r"\1", bare)  # median(elapsed), as nanobench writes it
     bare = re.sub(r"(?<!\d)[.-]|[.-](?!\d)", "_", bare)  # perf.tflops and hipblaslt-Gflops are no times
     own = unit_named(column) or _rate_of(column)

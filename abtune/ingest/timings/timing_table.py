@@ -202,6 +202,11 @@ def _read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> None:
             if summary := next(filter(is_summary, labels), ""):
                 table.summaries[line] = summary
                 continue
+            if (
+                labels[0].endswith("_stddev") and labels[0].removesuffix("_stddev") in known
+            ):  # Google Benchmark
+                remedy = "take all such lines out: grep -vE '_(mean|median|stddev|cv)\\b' FILE"
+                raise DatasetError(f"line {line}: {shortened(labels[0])} sums up lines above it; {remedy}")
             known.update(labels)
         try:  # which costs less than naming(), a million times
             _read_row(row, table, line)

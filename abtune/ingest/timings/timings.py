@@ -203,7 +203,8 @@ def _computed(entries: _Entries) -> list[bool]:
 
 def _is_of_runner(text: str) -> bool:
     runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
-    return text.lstrip()[:1] == "{" and (runner or _HYPERFINE.match(text) is not None)
+    is_other = '"layout"' in text[:99]  # of mitata
+    return text.lstrip()[:1] == "{" and ((runner and not is_other) or _HYPERFINE.match(text) is not None)
 
 
 # What says which column of a table holds what.
