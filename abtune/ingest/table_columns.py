@@ -168,7 +168,10 @@ NEVER = re.compile(
     r"(sub)?totals?|sums?|overall"
 )
 SIZE = re.compile(
-    r"(num[ _-](.+[ _-])?)?(heads|threads|channels|tokens|experts)|"
+    r"heads|threads|channels|tokens|experts|"
+    # What is counted of a run, and not set for it, differs between repeats.
+    r"(num|n)[ _-](?!run|trial|iter|rep|sample|call|warm|time|round|eval|epoch|step|corr|err|fail|succ|pass|"
+    r"hit|miss|alloc|gc|retr).+|"
     r"([^/]+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize|"
     r"grd[xyz]?"  # of a launch, in nsys and rocprof: kernels of one name work on different sizes
 )

@@ -1041,6 +1041,14 @@ def test_times_of_one_run_are_no_configurations(tmp_path: Path) -> None:
             read(path, unit="s", columns={} if "name" in text else {"shape": "key"})
 
 
+def test_what_a_column_numbers_is_a_size(tmp_path: Path) -> None:
+    """A simulator of 4 and 5 qubits has two shapes; how many trials a time is of may differ."""
+    text = "shape,config,{},time_us\nqft,a,4,1\nqft,a,5,2\n"
+    with pytest.raises(DatasetError, match="num_qubits says '5', but '4' in line 2; they are two shapes"):
+        read_text(tmp_path, text.format("num_qubits"))
+    assert read_text(tmp_path, text.format("num_trials")).sizes["repeat"] == 2
+
+
 def test_many_statistics_by_name_are_a_table(tmp_path: Path) -> None:
     """KernelBench has the mean and more of each of its problems; a report of a server has a few metrics."""
     path = tmp_path / "t.json"
