@@ -209,7 +209,10 @@ def _is_clock(name: str) -> bool:
 
 
 def _hint_of_lower_table(path: Path, text: str) -> str:
-    """Return how to cut off what stands above the heading of a table; empty if there is none."""
+    """Return how to cut off what stands above JSON or the heading of a table; empty if there is none."""
+    if (above := text.partition("\n{\n")[0]) != text:
+        number = 2 + above.count("\n")
+        return f"its JSON begins in line {number}: tail -n +{number} {shell_path(path)} > NAME.json"
     for number, (above, below) in enumerate(itertools.pairwise(text.split("\n", 999)[:999]), start=1):
         lines = (line.split(delimiter_of(above)) for line in (above, below))
         names, values = ([cell.strip(' "') for cell in line] for line in lines)

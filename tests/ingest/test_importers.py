@@ -371,6 +371,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         ),
         (b'{"layout": [], "benchmarks": [{"runs": []}], "context": {}}', "are nanoseconds, in stats.samples"),
         (b"Output template: perf,%engine%\nperf,cpu,ref,,mb1,1,1,1,1,1,1\n", r"grep \^perf, FILE"),
+        (b'BENCHMARK: echo\nCPU MODEL: x\n{\n  "context": 1\n}\n', r"JSON begins in line 3: tail -n \+3 "),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
