@@ -937,12 +937,10 @@ def test_counts_in_steps_and_times_of_day_make_repeats(tmp_path: Path, *, is_cou
         *(("error", "", "wrong result", True), ("error", "0.25", "1e-3", False), ("error", "nan", "", False)),
         *(("error", "0", "1e-05", False), ("error", "None", "", False), ("errors", "0", "2", True)),
         *(
-            ("Disposition", "passed", "incorrect", True),
             ("rc", "0.0", "1.0", True),
             ("valid", "1.0", "0.0", True),
         ),  # as pandas writes them beside gaps
         *(
-            ("exception", "None", "OSError", True),
             ("phase", "compile", "run", True),
             ("Stage", "a", "a", False),
         ),
@@ -1017,7 +1015,14 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "failed"), [("code", "FAIL"), ("result.status", "timeout"), ("execution_status", "crashed")]
+    ("outcome", "failed"),
+    [
+        ("code", "FAIL"),
+        ("result.status", "timeout"),
+        ("execution_status", "crashed"),
+        ("Disposition", "incorrect"),
+        ("exception", "OSError"),
+    ],
 )
 def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, failed: str) -> None:
     """LLVM's lit writes a code and a time for tests that failed, too."""

@@ -58,10 +58,10 @@ from abtune.text import count, shortened, to_number
 # A column of errors may hold error bars, which say nothing of the outcome.
 _ERROR = re.compile(r"(.{1,80}\.)?(errors?|exceptions?)", re.IGNORECASE)
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
-# A column of these says by a word that a run failed, and a time beside that is none. LLVM's lit has a code.
-_STATUS = re.compile(r"(.{1,80}[_.])?status|(.{1,80}\.)?(state|outcome|code)", re.IGNORECASE)
+# A column of outcomes says by such a word that a run failed, and a time beside that is none.
 _FAILURE = re.compile(
-    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error)).*(fail|error|exceed|invalid|timed?[ _-]?out|crash)",
+    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error))"
+    r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
@@ -86,7 +86,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     table = read_columns(heading, names, unit)
     table.of_records = has_records(text)
     if not table.configs:  # else it would not say which of a line's times failed
-        table.outcomes = [index for index in table.unused if _STATUS.fullmatch(table.names[index])]
+        table.outcomes = [index for index, remedy in table.fixed.items() if remedy == LEAVE_EMPTY]
     if is_search:
         table.fixed = {index: remedy for index, remedy in table.fixed.items() if index not in table.of_shape}
     if counted == PAIR:
