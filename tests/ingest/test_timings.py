@@ -1033,6 +1033,13 @@ def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, f
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
 
 
+def test_errors_of_some_requests_are_no_failed_run(tmp_path: Path) -> None:
+    """vegeta lists them beside the latencies of all requests."""
+    path = tmp_path / "t.json"
+    path.write_text('{"shape": "get", "config": "a", "time_ms": 5, "errors": ["timeout"]}', encoding="utf-8")
+    assert read(path).dataset["latency"].values.ravel().tolist() == [5e-3]
+
+
 def test_times_of_one_run_are_no_configurations(tmp_path: Path) -> None:
     """LNT writes how long each test compiled and ran; Bencher, the limits of each measurement."""
     for text in (

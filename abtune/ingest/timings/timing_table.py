@@ -60,7 +60,7 @@ _ERROR = re.compile(r"(.{1,80}\.)?(errors?|exceptions?)", re.IGNORECASE)
 _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|none", re.IGNORECASE)
 # A column of outcomes says by such a word that a run failed, and a time beside that is none.
 _FAILURE = re.compile(
-    r"(?!.*(no|not|without|(?<!\d)0)[\W_]?(fail|error))"
+    r"(?!\[|.*(no|not|without|(?<!\d)0)[\W_]?(fail|error))"  # a list is of some of many requests
     r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash)",
     re.IGNORECASE,
 )
