@@ -26,6 +26,7 @@ _NO_TEXT = {
     b"\x89HDF": "is netCDF or HDF5, not a text; if it is a dataset: abtune analyze FILE",
     b"CDF": "is netCDF, not a text; if it is a dataset: abtune analyze FILE",
     b"PK\x03\x04": "is a workbook or an archive; save its sheet as CSV, or unpack it",
+    b"SQLite format 3": "is of SQLite; write it as CSV: sqlite3 -header -csv FILE 'select * from TABLE'",
     b"PAR1": "is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
 }
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.

@@ -375,6 +375,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
+        (b"SQLite format 3\0\x10\0", "write it as CSV: sqlite3 -header -csv FILE"),  # OpenTuner, nsys
         (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),
         (b"PAR1\x15\0", r"it is Parquet; write it as CSV: pandas.read_parquet"),
         (

@@ -1034,7 +1034,7 @@ def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, f
 
 
 def test_errors_of_some_requests_are_no_failed_run(tmp_path: Path) -> None:
-    """vegeta lists them beside the latencies of all requests."""
+    """Vegeta lists them beside the latencies of all requests."""
     path = tmp_path / "t.json"
     path.write_text('{"shape": "get", "config": "a", "time_ms": 5, "errors": ["timeout"]}', encoding="utf-8")
     assert read(path).dataset["latency"].values.ravel().tolist() == [5e-3]
