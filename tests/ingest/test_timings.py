@@ -1087,6 +1087,15 @@ def test_statistics_below_their_timings_are_no_shapes(tmp_path: Path) -> None:
         read_text(tmp_path, text.format("reduce_stddev,a,0.1\n"))
 
 
+def test_a_score_with_its_unit_may_be_a_time(tmp_path: Path) -> None:
+    """The CSV of JMH has scores; one in ops/ms is a rate, and no --unit makes a time of it."""
+    text = "shape,config,Score,Units\nx,a,2,{}\n"
+    dataset = read_text(tmp_path, text.format("ms/op"), columns={"time": "Score"})
+    assert dataset["latency"].values.ravel().tolist() == [2e-3]
+    with pytest.raises(DatasetError, match=r"unit 'ops/ms' is none of .*, or write 1 / rate as time"):
+        read_text(tmp_path, text.format("ops/ms"), columns={"time": "Score"})
+
+
 def test_the_unit_of_a_time_may_be_in_brackets(tmp_path: Path) -> None:
     """A table of MLPerf results has such a column."""
     text = "shape,config,time,Result_Units\nx,a,2,Latency (ms)\n"

@@ -273,9 +273,10 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     bare = re.sub(r"^time\((.+)\)$", r"\1", bare)  # median(elapsed), as nanobench writes it
     bare = re.sub(r"(?<!\d)[.-]|[.-](?!\d)", "_", bare)  # perf.tflops and hipblaslt-Gflops are no times
     own = unit_named(column) or _rate_of(column)
-    if not own:  # an error names the column, if that alone has one
-        heading = known_heading(bare, UNITS) or (read_heading(column, UNITS) and read_heading(bare, UNITS))
+    if not own and (heading := known_heading(bare, UNITS)):
         own = heading.unit
+    elif not own and "unit" not in columns:  # else each line says whether its score is a time
+        own = (read_heading(column, UNITS) and read_heading(bare, UNITS)).unit  # an error names the column
     known = PER_SECOND if time_columns([column]) or "unit" in columns else UNITS
     if unit and unit not in known:
         raise InputError(f"--unit {unit}: column {name} holds times; give one of {', '.join(known)}")

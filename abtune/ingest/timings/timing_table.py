@@ -67,7 +67,7 @@ _FAILURE = re.compile(
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
 _OF_A_CALL = re.compile(r"/(iter|op)$|^(latency|time) ?\(|\)$", re.IGNORECASE)
 # Units of rates: ops/sec, tokens per second, GFLOPS, fps.
-_OF_A_RATE = re.compile(r".*(/ ?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
+_OF_A_RATE = re.compile(r".*(/ ?[mun]?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
 # What a column cpu holds that names no processor.
 _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
