@@ -217,7 +217,7 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
         raise DatasetError(f"{path}: this link leads to {path.readlink()}, which does not exist")
     if (named := Path(f"{path}.nc")).is_file():
         raise DatasetError(f"{path}: no such file; did you mean {named}")
-    if path.suffix or path.name != str(path_or_name):
+    if path.suffix or path.name != path_or_name:  # a Path is no name
         remedy = _from_its_files(path) or "make one with abtune sweep or import, or see abtune datasets"
         raise DatasetError(f"{path}: no such file; {remedy}")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)

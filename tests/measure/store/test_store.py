@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -350,6 +351,16 @@ def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, target: str)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("cannot write ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["mine", "h200-pilot"])
+def test_a_dataset_may_have_a_name_without_an_ending(tmp_path: Path, plan: Plan, name: str) -> None:
+    """No bundled dataset is meant by such a name, so the file is written at the end of the sweep."""
+    store = Store(tmp_path / name)
+    with contextlib.chdir(tmp_path), Store(Path(name)).opened(plan, ABOUT):
+        store.save_record(make_record(plan.runs[0]))
+        Store(Path(name)).save_dataset(store.to_dataset(plan))
+    assert store.dataset.is_file()
 
 
 def test_a_place_where_nothing_can_be_made_is_one_line(plan: Plan) -> None:
