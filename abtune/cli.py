@@ -132,7 +132,10 @@ def _import_error(error: ImportError) -> int:
         raise error
     if package and isinstance(error, ModuleNotFoundError):
         return _complain(str(missing_package(package)), BAD_INPUT)
-    remedy = "run: pip install --force-reinstall abtune"
+    lacks_memory = "failed to map segment" in str(error)  # the linker's words, of a library that is whole
+    remedy = (
+        "free memory, or raise ulimit -v" if lacks_memory else "run: pip install --force-reinstall abtune"
+    )
     return _complain(f"{package or 'a package'} cannot be imported ({error}); {remedy}", BAD_INPUT)
 
 

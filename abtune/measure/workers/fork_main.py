@@ -114,7 +114,7 @@ def most_telling_line(error: BaseException) -> str:
     # A path in the message may be no Unicode, which no dataset can hold.
     texts = str(error).replace("\0", "").encode(errors="replace").decode().splitlines()
     lines = [line.strip() for line in texts if line.strip()]
-    # TVM puts the native stack first. Behind the reason, GCC says that it ends, and TVM how it was called.
-    behind = ("compilation terminated", "Command line:")
+    # TVM puts the native stack first. Behind the reason, compilers say that they end, and TVM its command.
+    behind = ("compilation terminated", "collect2: error: ld", "clang: error: linker", "Command line:")
     lines = [line for line in lines if not line.startswith(behind)] or lines
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

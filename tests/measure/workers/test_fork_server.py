@@ -45,6 +45,12 @@ LONG = 60.0
             "build: FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/kernel.so'",
             "; the C compiler wrote no file: check gcc or clang",
         ),
+        (
+            "ImportError: x.so: failed to map segment: Cannot allocate memory",
+            "; free memory, or raise ulimit -v",
+        ),
+        ("build: no answer within 30 s", "; see whether the C compiler hangs, or the machine is busy"),
+        ("propose: AttributeError: no attribute 'x'", "; abtune doctor says whether this TVM fits"),
         ("no C compiler found", ""),
     ],
 )
@@ -99,6 +105,17 @@ def test_the_reason_of_a_linker_is_said() -> None:
     """GCC ends with a line that says nothing, and TVM with the command line."""
     message = "Failed:\nld: cannot find -lx\ncompilation terminated.\n\nCommand line: g++ -o x.so\n"
     assert most_telling_line(RuntimeError(message)) == "RuntimeError: ld: cannot find -lx"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["collect2: error: ld returned 1 exit status", "clang: error: linker command failed with exit code 1"],
+)
+def test_the_end_of_a_linker_is_not_its_reason(behind: str) -> None:
+    """GCC and clang say behind the reason that the linker failed."""
+    message = f"ld: final link failed: No space left on device\n{behind}\n"
+    said = "RuntimeError: ld: final link failed: No space left on device"
+    assert most_telling_line(RuntimeError(message)) == said
 
 
 def test_a_module_is_imported_once(fork_server: ForkServer) -> None:
