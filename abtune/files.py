@@ -45,11 +45,11 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary names of a place that a killed program left beside it, a day ago or longer."""
+def remove_leftovers(path: Path, *, age: float = _DAY) -> None:
+    """Remove temporary names of a place that a killed program left beside it, at least `age` seconds ago."""
     for name in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.tmp"):
         with contextlib.suppress(OSError):
-            if time.time() - name.lstat().st_mtime > _DAY:
+            if time.time() - name.lstat().st_mtime >= age:
                 name.unlink()
 
 

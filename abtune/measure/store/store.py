@@ -8,8 +8,8 @@ sweep with other settings than it finds is refused.
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
+import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +21,7 @@ import xarray as xr
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
 from abtune.dataset.provenance import MEASURED, SEARCHED_ON
 from abtune.errors import DatasetError, StoreError
+from abtune.files import remove_leftovers
 from abtune.measure.plan.plan import FORMAT, Plan, Run
 from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.measure.store.as_dataset import (
@@ -74,6 +75,8 @@ class Store:
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing."""
+        import netCDF4  # noqa: F401 - one that is broken is told now, and not after the searches
+
         place_for(self.dataset)
         known = self.identity()
         if known is None:  # nothing was done yet, so settings may still change
@@ -100,6 +103,9 @@ class Store:
         if difference:
             remedy = "repeat those to go on, or give another --out"
             raise StoreError(f"{self.dataset} was begun with other settings ({difference}); {remedy}")
+        for path in self._files("runs"):
+            if not any(f"--{config.name}--" in path.name for config in plan.configs):
+                raise StoreError(f"{path} is no run of this sweep; move it away")
 
     def timed_alike(self, plan: Plan) -> Plan:
         """Return a plan whose calls are launched one by one if earlier versions measured so here."""
@@ -147,9 +153,10 @@ class Store:
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder, self.dataset) as lock:
-            of_dataset = self._place.parent.glob(f".{glob.escape(self._place.name)}.*.tmp")
-            for fragment in (*of_dataset, *self.folder.rglob(".*.tmp")):
-                fragment.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
+            # Of a sweep that was killed while it wrote.
+            remove_leftovers(self._place, age=-math.inf)  # whatever the clock says
+            for fragment in self.folder.rglob(".*.tmp"):
+                fragment.unlink(missing_ok=True)
             self.check(plan)  # again, now that no other sweep writes
             self._lock = lock
             try:

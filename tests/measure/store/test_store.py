@@ -133,6 +133,23 @@ def test_the_first_session_gives_the_date(kept: Store, plan: Plan) -> None:
         assert kept.about()["about"] == {"title": "again", "created": ABOUT["created"]}
 
 
+def test_a_run_of_another_sweep_is_refused(kept: Store, plan: Plan) -> None:
+    """A file that was put among the runs is named before anything is searched."""
+    stray = kept.folder / "runs" / "M=4_N=4_K=4--third--0000.json"
+    stray.touch()
+    with pytest.raises(StoreError, match=r"--third--0000.json is no run of this sweep; move it away"):
+        kept.check(plan)
+
+
+def test_a_broken_netcdf_is_told_before_the_searches(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it no dataset can be written, and the searches may take hours."""
+    monkeypatch.setitem(sys.modules, "netCDF4", None)
+    with pytest.raises(ImportError, match="netCDF4"):
+        store.check(plan)
+
+
 def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
     """A second process cannot open a store while another holds it, and can afterwards."""
     script = (
@@ -227,12 +244,13 @@ def test_a_file_system_without_locks_is_no_second_sweep(
 
 def test_only_ones_own_left_overs_are_removed(tmp_path: Path, plan: Plan) -> None:
     """Leftovers of a killed sweep are removed, even if its name is a pattern; those of other sweeps stay."""
-    own, other = tmp_path / ".a[b].nc.77.tmp", tmp_path / ".ab.nc.77.tmp"
-    own.touch()
-    other.touch()
+    own = tmp_path / ".a[b].nc.0123abcd.tmp"
+    others = [tmp_path / ".ab.nc.0123abcd.tmp", tmp_path / ".a[b].nc.old.nc.0123abcd.tmp"]
+    for path in (own, *others):
+        path.touch()
     with Store(tmp_path / "a[b].nc").opened(plan, ABOUT):
         pass
-    assert (own.exists(), other.exists()) == (False, True)
+    assert (own.exists(), *(path.exists() for path in others)) == (False, True, True)
 
 
 def test_the_lock_is_released_after_an_error(store: Store, plan: Plan) -> None:
