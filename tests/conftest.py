@@ -40,7 +40,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.fixture(autouse=True)
 def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide what else runs here: it changes what a sweep says."""
-    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("empty_folder")
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look idle and have memory."""
-    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 0.0)
     monkeypatch.setattr("abtune.measure.diagnose._available_memory", lambda: 64e9)
     monkeypatch.setattr("abtune.measure.diagnose.allocator", lambda: {"LD_PRELOAD": "fast"})
 

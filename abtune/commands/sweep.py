@@ -236,8 +236,8 @@ def plan_words(
         "partner, which is the search of the same seed",
         "dropped": f"{count(len(dropped), 'shape')}: {', '.join(dropped)}",
         "cost": f"about {cost_time} ({basis})",
-        "busy": f"in the last minute {workplace.load:.1f} processes wanted "
-        f"{count(workplace.cores, 'core')}; searches give way to them{noisy}",
+        "busy": f"other programs use {workplace.load:.1f} of {count(workplace.cores, 'core')}; "
+        f"searches give way to them{noisy}",
     }
     said = {"share": settings.is_shared, "dropped": bool(dropped), "busy": workplace.is_busy}
     yield from ((f"{name:<10}", words) for name, words in lines.items() if said.get(name, True))

@@ -121,7 +121,7 @@ def check_host(cores: int) -> Iterator[Finding]:
         yield _warned("allocator", library or "the C library's", of=not library, advice=advice)
     load = machine_load(cores)
     if load is not None:
-        state = f"{load:.1f} processes in the last minute, on {cores} cores"
+        state = f"other programs use {load:.1f} of {cores} cores"
         advice = "end other programs: they slow searches and make timings of a CPU noisy"
         yield _warned("load", state, of=load > LOAD_PER_CORE * cores, advice=advice)
 

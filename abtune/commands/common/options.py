@@ -251,9 +251,9 @@ def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplac
     from abtune.measure.workers.find_target import find_target, find_target_at
 
     cores = options["cores"] or usable_cores()
+    load = 0.0 if options["scheduler"] else machine_load(cores) or 0.0
     if options["scheduler"]:  # how many cores its workers have is not known here, so one is tried
         facts = find_target_at(options["scheduler"], options["target"], int(tried))
     else:
         facts = find_target(options["target"], cores if tried else 0)
-    load = 0.0 if options["scheduler"] else machine_load(cores) or 0.0
     return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load)

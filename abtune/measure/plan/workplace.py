@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from abtune.errors import TargetError
 
@@ -44,6 +46,9 @@ class TargetFacts:
 
 # More load than this is busy: searches get less, and timings of a CPU are noisy.
 LOAD_PER_CORE = 0.5
+# Seconds over which it is measured, and where Linux counts the time of its cores.
+LOAD_SECONDS = 0.3
+_STAT = Path("/proc/stat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class Workplace:
     facts: TargetFacts  # the target to tune for
     scheduler: str  # address of a dask scheduler, such as "tcp://host:8786"; empty for this machine alone
     cores: int  # cores of this machine that search. A scheduler has its own
-    load: float = 0.0  # processes that ran or waited on these cores in the last minute, on average
+    load: float = 0.0  # number of these cores that others keep busy
 
     @property
     def is_busy(self) -> bool:
@@ -61,14 +66,29 @@ class Workplace:
         return self.load > LOAD_PER_CORE * self.cores
 
 
-def machine_load(cores: int) -> float | None:
-    """Return how many processes ran or waited in the last minute, on average; None if unknown."""
+def busy_cores() -> float | None:
+    """Return how many cores of this host are busy now, on average over a moment; None if unknown."""
+    # Not the load average of a minute, in which the last sweep of the same user still counts.
     try:
-        load = os.getloadavg()[0]
-    except (OSError, AttributeError):  # not every system counts
+        before = _ticks()
+        time.sleep(LOAD_SECONDS)
+        total, idle = (after - earlier for after, earlier in zip(_ticks(), before, strict=True))
+    except (OSError, ValueError):  # only Linux counts so
         return None
+    return (os.cpu_count() or 1) * (1 - idle / total) if total else 0.0
+
+
+def _ticks() -> tuple[int, int]:
+    """Return for how long all cores ran until now, and for how long they were idle."""
+    ticks = [int(word) for word in _STAT.read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
+    return sum(ticks), sum(ticks[3:5])  # idle, or waiting for a disk
+
+
+def machine_load(cores: int) -> float | None:
+    """Return how many of these cores others keep busy; None if unknown."""
+    busy = busy_cores()
     # A container sees the load of its whole host, so what the host's other cores can take is left out.
-    return max(load - max((os.cpu_count() or cores) - cores, 0), 0.0)
+    return None if busy is None else max(busy - max((os.cpu_count() or cores) - cores, 0), 0.0)
 
 
 def usable_cores() -> int:

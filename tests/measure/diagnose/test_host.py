@@ -15,14 +15,14 @@ def test_memory_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little memory for the cores and a busy machine are warnings with numbers."""
     monkeypatch.setattr(diagnose, "_available_memory", lambda: 4e9)
     monkeypatch.setattr(diagnose, "allocator", lambda: {"LD_PRELOAD": "fast"})
-    monkeypatch.setattr("os.getloadavg", lambda: (9.0, 0.0, 0.0))
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 9.0)
     memory, _, load = diagnose.check_host(16)
     assert (memory.level, load.level) == (Level.WARNING, Level.WARNING)
     assert memory.advice.endswith("abtune sweep --cores 5")
-    assert load.state == "9.0 processes in the last minute, on 16 cores"
-    monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
+    assert load.state == "other programs use 9.0 of 16 cores"
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 0.1)
     assert [finding.level for finding in diagnose.check_host(2)] == [Level.OK] * 3
-    monkeypatch.delattr("os.getloadavg")
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: None)
     assert len(list(diagnose.check_host(2))) == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from measure_builders import (
@@ -21,7 +22,7 @@ from measure_builders import (
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Cost, Plan, estimate
 from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
-from abtune.measure.plan.workplace import machine_load
+from abtune.measure.plan.workplace import busy_cores, machine_load
 from abtune.shapes import Shape
 
 
@@ -70,11 +71,26 @@ def test_a_machine_is_busy_beside_other_programs() -> None:
 def test_a_container_does_not_take_the_load_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight of 32 cores are not busy while 20 processes run on the others."""
     monkeypatch.setattr("os.cpu_count", lambda: 32)
-    monkeypatch.setattr("os.getloadavg", lambda: (20.0, 0.0, 0.0))
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 20.0)
     assert machine_load(8) == 0
-    monkeypatch.setattr("os.getloadavg", lambda: (30.0, 0.0, 0.0))
+    monkeypatch.setattr("abtune.measure.plan.workplace.busy_cores", lambda: 30.0)
     assert machine_load(8) == 6
     assert machine_load(64) == 30
+
+
+def test_what_ran_before_does_not_make_a_machine_busy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of the time that passes while it is looked at, three quarters of four cores are busy."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  900000 0 0 100 100 0 0 0 0 0\n", encoding="utf-8")
+    later = "cpu  900030 20 20 110 110 0 0 10 5 5\n"
+    monkeypatch.setattr("abtune.measure.plan.workplace._STAT", stat)
+    monkeypatch.setattr("time.sleep", lambda _: stat.write_text(later, encoding="utf-8"))
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert busy_cores() == pytest.approx(4 * 80 / 100)
+    stat.unlink()
+    assert busy_cores() is None
 
 
 def test_finished_runs_say_what_the_others_cost() -> None:
