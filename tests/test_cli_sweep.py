@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import io
 import json
@@ -22,6 +23,7 @@ import abtune
 from abtune.commands.common.output import _Bar, progress_for
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
+from abtune.stats.testing.looks import Look
 
 GPU = TargetFacts(
     kind="cuda",
@@ -672,6 +674,31 @@ def test_a_reader_of_the_log_may_leave(capsys: pytest.CaptureFixture[str]) -> No
         progress.warn("one run failed")
         progress.warn("another, too")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_may_be_closed() -> None:
+    """A sweep in the background goes on where the terminal of its bar is gone."""
+    here, there = os.openpty()
+    with os.fdopen(there, "w", encoding="utf-8") as stream, progress_for(stream) as progress:
+        assert isinstance(progress, _Bar)
+        os.close(here)
+        progress.begin("trials", 2, 0)
+        progress.warn("one run failed")
+
+
+def test_looks_that_nobody_reads_end_no_sweep(run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A standard output that is gone or full is told at the end, and not at the first look."""
+
+    def settle(*_: object, report: Callable[[Look, int], None], **__: object) -> None:
+        monkeypatch.setattr("abtune.commands.sweep.emit", fail)
+        report(Look(seeds=2, alpha=0.01), 1)
+        raise KeyboardInterrupt
+
+    def fail(text: str) -> None:
+        raise OSError(errno.EIO, text)
+
+    monkeypatch.setattr("abtune.measure.sweep.run_sweep.settle", settle)
+    assert run(*QUICK, "--until-settled").code == 130
 
 
 def test_the_recorded_command_can_be_repeated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import shlex
@@ -173,7 +174,8 @@ def _carry_out(
 
     def report(look: Look, settled: int) -> None:
         dropped = f", {len(look.dropped)} dropped: {', '.join(look.dropped)}" if look.dropped else ""
-        emit(f"{look.seeds} seeds: {settled} of {len(plan.shapes)} shapes settled{dropped}\n")
+        with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no sweep
+            emit(f"{look.seeds} seeds: {settled} of {len(plan.shapes)} shapes settled{dropped}\n")
 
     try:
         if not options["until_settled"]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -155,6 +155,32 @@ def default_dataset() -> str:
     return DEFAULT_DATASET
 
 
+class _Heedless:
+    """A stream whose reader may leave, or whose disk may be full: that ends no sweep."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with self._heedless():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._heedless():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _heedless(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            abandon(self._stream)
+
+
 class _Bar:
     """A bar with the time left, by the steps of this session alone; each phase shows its own."""
 
@@ -178,7 +204,7 @@ class _Bar:
 class _Log:
     """At most a line a minute, for a log: what is done, the time left at the speed so far, and the news."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: _Heedless) -> None:
         self._stream, self._news = stream, ""
         self._first: tuple[float, int] | None = None  # when the first steps were done, and how many then
 
@@ -203,18 +229,15 @@ class _Log:
         self._news = news
 
     def warn(self, line: str) -> None:
-        """Say a line at once; a reader that has left ends no sweep."""
-        try:
-            print(line, file=self._stream, flush=True)
-        except OSError:
-            abandon(self._stream)
+        print(line, file=self._stream, flush=True)
 
 
 @contextlib.contextmanager
 def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
     """Yield a bar for a terminal, and lines for any other stream."""
+    heedless = _Heedless(stream)
     if not stream.isatty():
-        yield _Log(stream)
+        yield _Log(heedless)
         return
     from rich import progress as bars
     from rich.console import Console
@@ -227,7 +250,7 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         "left",
         bars.TimeRemainingColumn(elapsed_when_finished=False),
         "{task.fields[news]}",
-        console=Console(file=stream),
+        console=Console(file=cast("TextIO", heedless)),
         transient=True,
         # Rich would look at the last 30 s alone, in which a slow search reports at most once.
         speed_estimate_period=1800.0,
