@@ -145,9 +145,7 @@ def remeasuring_plan(
 
 def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[str, Any]) -> None:
     """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners."""
-    records = records_from_dataset(dataset)
-    store.check(plan)
-    recorded = store.recorded()
+    records, recorded = records_from_dataset(dataset), store.recorded()
     if recorded and MEASURED not in recorded:
         raise StoreError(f"{store.dataset} exists and was not made by abtune measure; give another --out")
     same = all(recorded.get(name) == about.get(name) for name in ("created", "sources"))

@@ -176,6 +176,9 @@ def test_other_winners_and_other_files_are_refused(store: Store, tmp_path: Path)
     remeasured_at(swept, again)
     with pytest.raises(StoreError, match="has the winners of another dataset; give another --out"):
         remeasured_at(swept.assign_attrs(created="2025-12-31T00:00:00+00:00"), again)
+    longer = json.dumps({**json.loads(swept.attrs["settings"]), "trials": 9})
+    with pytest.raises(StoreError, match="has the winners of another dataset; give another --out"):
+        remeasured_at(swept.assign_attrs(created="2025-12-31T00:00:00+00:00", settings=longer), again)
     with pytest.raises(StoreError, match="has the winners of another dataset; give another --out"):
         remeasured_at(swept.assign_coords(seed=swept["seed"][::-1].values), again)
 
