@@ -18,8 +18,9 @@ from abtune.measure.workers.gathering import gather
 from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
 from abtune.shapes import parse_shape
 
-# This many built kernels may wait in memory to be measured; one takes a quarter of a megabyte.
-KERNELS_AT_ONCE = 1000
+# Shapes for each device whose winners are built before they are timed. A sweep that is killed in between has
+# to build these again.
+SHAPES_AT_ONCE = 2
 
 
 async def measure_all(session: Session) -> None:
@@ -67,16 +68,14 @@ async def measure_all(session: Session) -> None:
 def _affordable(
     session: Session, stale: Mapping[str, list[RunRecord]], *, at_least: int = 0
 ) -> dict[str, list[RunRecord]]:
-    """Return shapes for which there is time and memory, chosen one after the other."""
-    kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer  # of a run; a transfer has about two
+    """Return shapes for which there is time, some for each device, chosen one after the other."""
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
         if session.out_of_time and not session.is_due(label):
             continue
-        shapes = [*chosen.values(), records]
-        if chosen and kernels * sum(map(len, shapes)) > KERNELS_AT_ONCE:
+        if len(chosen) == SHAPES_AT_ONCE * session.cluster.devices:
             break
-        latencies = [[record.search_latency for record in runs] for runs in shapes]
+        latencies = [[record.search_latency for record in runs] for runs in (*chosen.values(), records)]
         if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.time_left():
             chosen[label] = records
     return chosen
