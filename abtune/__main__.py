@@ -59,4 +59,7 @@ def run() -> int:
 
 
 if __name__ == "__main__":
+    # With -m the working directory comes first, and a user's random.py there would hide the one of Python.
+    if not sys.flags.safe_path:
+        del sys.path[0]
     sys.exit(run())

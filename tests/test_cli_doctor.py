@@ -107,6 +107,14 @@ def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
     assert done.stderr == f"abtune: {package} is missing; run: pip install --upgrade abtune\n"
 
 
+@pytest.mark.parametrize("module", ["numpy", "random"])
+def test_a_file_of_the_user_hides_no_module(tmp_path: Path, module: str) -> None:
+    """The working directory is no place where the command looks for what it imports."""
+    (tmp_path / f"{module}.py").write_text("raise ValueError('mine')", encoding="utf-8")
+    command = [sys.executable, "-m", "abtune", "analyze", "h200-pilot", "--section", "summary"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+
 @pytest.mark.parametrize(
     ("words", "package", "code", "said"),
     [

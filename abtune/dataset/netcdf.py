@@ -201,6 +201,9 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     path = Path(path_or_name)
     try:
         if path.is_dir():
+            if path.suffix == ".runs":
+                made = path.with_suffix("")
+                raise DatasetError(f"{path}: is the folder of a sweep, which makes {made} of it; give that")
             command = import_command(path, run=True)
             raise DatasetError(
                 f"{path}: is a folder, not a netCDF file; for the work_dir of a search: {command}"

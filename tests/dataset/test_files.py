@@ -240,6 +240,13 @@ def test_places_that_cannot_be_written_are_refused(small: xr.Dataset, path: str)
     assert names_in() == ["small.nc"]
 
 
+def test_the_folder_of_a_sweep_is_no_dataset() -> None:
+    """The dataset that the sweep makes of it is named."""
+    Path("a.nc.runs").mkdir()
+    with pytest.raises(DatasetError, match=r"the folder of a sweep, which makes a\.nc of it; give that"):
+        abtune.open_dataset("a.nc.runs")
+
+
 def test_what_a_killed_program_left_is_removed_after_a_day(small: xr.Dataset) -> None:
     """Younger leftovers may still be written; other names, and other datasets' leftovers, stay."""
     old, young = Path(".a[1].nc.0123abcd.tmp"), Path(".a[1].nc.0123abce.tmp")
