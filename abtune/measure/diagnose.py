@@ -218,7 +218,9 @@ def check_trial(plan: Plan, facts: TargetFacts) -> Finding:
     """Return whether a few kernels can be proposed, built and timed, and how long that took."""
     started = time.monotonic()
     try:
-        asyncio.run(_try(plan, facts))
+        from abtune.measure.workers.gathering import run  # it imports dask, which may be missing
+
+        run(_try(plan, facts))
     except AbtuneError as error:
         advice = "mend this first: a sweep would end with the same line"
         return Finding("trial", Level.PROBLEM, str(error), advice)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from types import FrameType
 from typing import Any
 
 import xarray as xr
@@ -19,7 +18,7 @@ import xarray as xr
 from abtune.configurations import Configuration
 from abtune.dataset.provenance import CAVEATS, MEASURED, SEARCHED_ON, hardware
 from abtune.errors import StoreError
-from abtune.files import handling_signals, uninterrupted
+from abtune.files import uninterrupted
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.workplace import TargetFacts, Workplace
@@ -29,6 +28,7 @@ from abtune.measure.sweep.searching import search_all
 from abtune.measure.sweep.session import Progress, Session
 from abtune.measure.sweep.winners import measure_all
 from abtune.measure.workers.cluster import open_cluster
+from abtune.measure.workers.gathering import run
 from abtune.stats.testing.looks import ALPHA, LOOKS, Look, dropped_shapes, looks_to_json, schedule
 
 
@@ -64,7 +64,7 @@ def sweep(
     """Carry out what is left of a plan until a moment of the monotonic clock, and write the dataset."""
     with store.opened(plan, about):
         try:
-            session = asyncio.run(_carry_out(plan, store, workplace, end, progress))
+            session = run(_carry_out(plan, store, workplace, end, progress))
             dataset = _write_dataset(plan, store)
         # Also after Ctrl-C: finished runs become a dataset however the session ends.
         except BaseException:
@@ -91,41 +91,17 @@ def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
 async def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, end: float, progress: Progress
 ) -> Session:
-    try:
-        with heeding_signals():
-            async with open_cluster(workplace) as cluster:
-                session = Session(plan, store, cluster, end, progress)
-                watches = cluster.watch(progress.warn), session.watch()
-                watching = [asyncio.create_task(watch) for watch in watches]
-                try:
-                    await search_all(session)
-                    await measure_all(session)
-                finally:
-                    for task in watching:
-                        task.cancel()
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    async with open_cluster(workplace) as cluster:
+        session = Session(plan, store, cluster, end, progress)
+        watches = cluster.watch(progress.warn), session.watch()
+        watching = [asyncio.create_task(watch) for watch in watches]
+        try:
+            await search_all(session)
+            await measure_all(session)
+        finally:
+            for task in watching:
+                task.cancel()
     return session
-
-
-@contextlib.contextmanager
-def heeding_signals() -> Iterator[None]:
-    """Cancel this task on Ctrl-C, on SIGTERM, and on SIGHUP, unless ``nohup`` has them ignored."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-
-    def cancel() -> None:
-        if task is not None and not task.cancelling():  # a second time would interrupt the end itself
-            task.cancel()
-
-    def end(number: int, frame: FrameType | None, handler: Any) -> None:
-        loop.call_soon_threadsafe(cancel)
-        if callable(handler):
-            with contextlib.suppress(KeyboardInterrupt):  # it is in force at the end, and then knows of this
-                handler(number, frame)
-
-    # Not with loop.add_signal_handler: when it is removed, a signal at that moment ends the process.
-    with handling_signals(end):
-        yield
 
 
 def remeasuring_plan(

@@ -69,10 +69,12 @@ async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, 
         client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
         try:
             await client
-        except (OSError, ValueError, TypeError) as error:  # the last one without the keys of tls://
+        # The third without the keys of tls://, the last where a web server's answer is taken for a length.
+        except (OSError, ValueError, TypeError, MemoryError) as error:
             await client.close()
+            reason = "it is something else" if isinstance(error, MemoryError) else error
             raise TargetError(
-                f"no dask scheduler answers at {scheduler!r}: {error}; give the address of one that runs"
+                f"no dask scheduler answers at {scheduler!r}: {reason}; give the address of one that runs"
             ) from None
         async with client:
             yield client, await offers_of(client, scheduler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.metadata
 import re
@@ -84,6 +83,7 @@ def _rate(server: ForkServer, target: str, cores: int) -> float:
 def find_target_at(scheduler: str, spec: str, cores: int = 0) -> TargetFacts:
     """Return the facts about a target where a cluster measures; this machine may have no such device."""
     from abtune.measure.workers.cluster import connected, naming_losses  # dask takes a second to import
+    from abtune.measure.workers.gathering import run
 
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):
@@ -92,4 +92,4 @@ def find_target_at(scheduler: str, spec: str, cores: int = 0) -> TargetFacts:
             return await client.submit(find_target, spec, cores, workers=measuring, pure=False)
 
     with naming_losses():
-        return asyncio.run(ask())
+        return run(ask())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import signal
 
 import pytest
 from measure_builders import make_facts, small_plan
@@ -49,3 +51,26 @@ def test_a_trial_that_hangs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that never returns is a problem after a while."""
     monkeypatch.setattr("abtune.measure.diagnose.TRIAL_LIMIT", 2.0)
     assert "no kernel was timed within 2 s" in trial(propose="hang").state
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_trial_ends_its_work_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal cancels the trial; raised in the middle of it, an interruption leaves dask to its timeouts."""
+    cancelled = []
+
+    async def wait(*_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    monkeypatch.setattr("abtune.measure.sweep.health_check.try_out", wait)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command does
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            trial()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert cancelled

@@ -7,6 +7,8 @@ import math
 import re
 import resource
 import shutil
+import socket
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -574,6 +576,22 @@ def test_no_scheduler_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(TargetError, match=f"no dask scheduler answers at '{address}'"):
             run_sweep(small_plan(), store, scheduler=address)
     assert not store.dataset.exists()
+
+
+def test_a_web_server_is_no_scheduler(store: Store) -> None:
+    """Its answer looks like a message of exabytes, as that of dask's own dashboard does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(1 << 16)
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(TargetError, match=f"no dask scheduler answers at '{address}': it is something"):
+            run_sweep(small_plan(), store, scheduler=address)
 
 
 def test_numbers_are_the_same_on_every_machine(store: Store) -> None:

@@ -35,8 +35,8 @@ from abtune.measure.store import store as store_module
 from abtune.measure.store.as_dataset import records_to_dataset
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK
-from abtune.measure.sweep.run_sweep import heeding_signals
 from abtune.measure.sweep.session import BUILD_SECONDS, Session
+from abtune.measure.workers.gathering import heeding_signals
 
 OK = RunStatus.COMPLETE
 SWEEP = ["sweep", "--shapes", f"{SMALL.label},{OTHER.label}", "--trials", "4", "--trials-per-iter", "2"]
