@@ -36,8 +36,8 @@ class Timing:
     # "warm": calls follow back to back. "cold": something else fills the caches before each call.
     # Each timing is then the median of COLD_CALLS single calls, and repeat_ms does not count
     cache: str
-    # whether a CUDA graph launches the calls. One by one, the GPU waits for each launch, and that counts
-    in_graphs: bool = False
+    # "graph", a CUDA graph, or "stream": one by one. Then the GPU waits for each launch, and that counts
+    launched_by: str = "stream"
 
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
@@ -105,8 +105,9 @@ class Settings:
     @property
     def round_timing(self) -> Timing:
         """How a winner is timed in one round."""
-        in_graphs = self.launched_by == "graph"
-        return Timing(repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache, in_graphs=in_graphs)
+        return Timing(
+            repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache, launched_by=self.launched_by
+        )
 
     def winner_seconds(self, latency: float) -> float:
         """Return the estimated time of a device for all rounds of a winner, in seconds."""

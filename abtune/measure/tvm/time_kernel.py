@@ -39,7 +39,7 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
-    if timing.in_graphs:
+    if timing.launched_by == "graph":
         call = functools.partial(load_library(kernel.library)["main"], *tensors)
         return time_in_graphs(call, device, repeats=timing.repeats, repeat_ms=timing.repeat_ms)
     # TVM raises the number of calls in a repeat until it takes ``min_repeat_ms``.

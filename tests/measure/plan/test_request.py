@@ -28,10 +28,10 @@ def test_graphs_launch_winners_where_they_can() -> None:
     """With a cold cache, calls are timed one by one; an old plan says nothing of how they are launched."""
     graphs = replace(GPU, has_graphs=True)
     settings = OPEN.plan_for(graphs).settings
-    assert settings.round_timing.in_graphs
-    assert not settings.search_timing.in_graphs
+    assert settings.round_timing.launched_by == "graph"
+    assert settings.search_timing.launched_by == "stream"
     for plan in (OPEN.plan_for(GPU), replace(OPEN, cache="cold").plan_for(graphs)):
-        assert not plan.settings.round_timing.in_graphs
+        assert plan.settings.round_timing.launched_by == "stream"
         assert "launched_by" not in plan.identity()["settings"]
 
 

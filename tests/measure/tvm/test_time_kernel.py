@@ -111,9 +111,9 @@ def test_graphs_time_a_kernel_if_they_should(room: Any, cpu: str, monkeypatch: p
         return [float(repeat_ms)] * repeats
 
     monkeypatch.setattr(room.time_kernel, "time_in_graphs", time_in_graphs)
-    timing = Timing(repeats=2, repeat_ms=7, cache="warm", in_graphs=True)
+    timing = Timing(repeats=2, repeat_ms=7, cache="warm", launched_by="graph")
     assert room.time_kernel.time_kernel(own, timing) == [7.0, 7.0]
-    assert max(room.time_kernel.time_kernel(own, replace(timing, in_graphs=False))) < 1
+    assert max(room.time_kernel.time_kernel(own, replace(timing, launched_by="stream"))) < 1
 
 
 def test_a_first_call_takes_its_time(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
