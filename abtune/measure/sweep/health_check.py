@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -129,7 +128,7 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     try:
         await _searched(cluster, set_up, problem)
     except ChildError as error:
-        reason = re.sub("^(check: )?((Input|Target)Error: )?", "", str(error))
+        reason = str(error).removeprefix("check: ")
         raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None
 
 

@@ -63,8 +63,7 @@ def find_target(spec: str, cores: int = 0) -> TargetFacts:
             if how:
                 remedy = remedy_for(how) or "run: pip install --force-reinstall 'abtune[sweep]'"
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
-            reason = str(error).removeprefix("describe_target: ").removeprefix("TargetError: ")
-            raise TargetError(with_remedy(reason)) from None
+            raise TargetError(with_remedy(str(error).removeprefix("describe_target: "))) from None
     return replace(facts, rate=rate)
 
 

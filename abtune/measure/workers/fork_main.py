@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from abtune.errors import AbtuneError
+
 
 def main(descriptor: int, module: str) -> None:
     """Run a fork server in this process, until its parent is gone."""
@@ -117,4 +119,6 @@ def most_telling_line(error: BaseException) -> str:
     # TVM puts the native stack first. Behind the reason, compilers say that they end, and TVM its command.
     behind = ("compilation terminated", "collect2: error: ld", "clang: error: linker", "Command line:")
     lines = [line for line in lines if not line.startswith(behind)] or lines
+    if lines and isinstance(error, AbtuneError):  # its line is for users
+        return lines[-1]
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

@@ -16,6 +16,7 @@ import pytest
 from processes import is_running, wait_until
 
 import abtune
+from abtune.errors import TargetError
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_main import most_telling_line
@@ -99,6 +100,11 @@ def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch
 def test_a_compiler_s_nul_is_not_said(message: str, said: str) -> None:
     """NVRTC ends its log with NULs, which are no message."""
     assert most_telling_line(RuntimeError(message)) == said
+
+
+def test_an_error_of_abtune_s_own_is_its_line() -> None:
+    """It is written for users, who need no name of a class."""
+    assert most_telling_line(TargetError("give another target")) == "give another target"
 
 
 def test_the_reason_of_a_linker_is_said() -> None:
