@@ -132,10 +132,9 @@ def _import_error(error: ImportError) -> int:
         raise error
     if package and isinstance(error, ModuleNotFoundError):
         return _complain(str(missing_package(package)), BAD_INPUT)
-    lacks_memory = "failed to map segment" in str(error)  # the linker's words, of a library that is whole
-    remedy = (
-        "free memory, or raise ulimit -v" if lacks_memory else "run: pip install --force-reinstall abtune"
-    )
+    remedy = "run: pip install --force-reinstall abtune"
+    if "failed to map segment" in str(error):  # the words of the system, whose library is whole
+        remedy = "free memory, raise ulimit -v, or install abtune in a folder without noexec"
     return _complain(f"{package or 'a package'} cannot be imported ({error}); {remedy}", BAD_INPUT)
 
 

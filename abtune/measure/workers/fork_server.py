@@ -90,7 +90,9 @@ _REMEDIES = {
     os.strerror(errno.ENOSPC): "make room for temporary files, or set TMPDIR",
     "temporary directory": "make room there, or set TMPDIR",
     "kernel.so'": "the C compiler wrote no file: check gcc or clang",
-    "failed to map segment": "free memory, or raise ulimit -v",  # it begins what ENOMEM may end
+    # Of a kernel, and of a package: the system says no more where a folder is mounted with noexec.
+    "load dynamic shared library": "set TMPDIR to a folder without noexec, or free memory",
+    "failed to map segment": "free memory, raise ulimit -v, or install abtune in a folder without noexec",
     **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
     "build: no answer": "see whether the C compiler hangs, or the machine is busy",
     **dict.fromkeys(("AttributeError:", "TypeError:"), "abtune doctor says whether this TVM fits"),

@@ -48,7 +48,11 @@ LONG = 60.0
         ),
         (
             "ImportError: x.so: failed to map segment: Cannot allocate memory",
-            "; free memory, or raise ulimit -v",
+            "; free memory, raise ulimit -v, or install abtune in a folder without noexec",
+        ),
+        (
+            "Failed to load dynamic shared library x.so: failed to map segment from shared object",
+            "; set TMPDIR to a folder without noexec, or free memory",
         ),
         ("build: no answer within 30 s", "; see whether the C compiler hangs, or the machine is busy"),
         ("propose: AttributeError: no attribute 'x'", "; abtune doctor says whether this TVM fits"),
