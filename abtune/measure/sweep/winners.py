@@ -18,9 +18,9 @@ from abtune.measure.workers.gathering import gather
 from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
 from abtune.shapes import parse_shape
 
-# Shapes for each device whose winners are built before they are timed. A sweep that is killed in between has
-# to build these again.
-SHAPES_AT_ONCE = 2
+# Each core builds about as many kernels before the first is timed. With fewer, more cores idle at the end
+# of a batch. With more, a sweep that is killed has to build more of them again.
+KERNELS_PER_CORE = 16
 
 
 async def measure_all(session: Session) -> None:
@@ -68,14 +68,17 @@ async def measure_all(session: Session) -> None:
 def _affordable(
     session: Session, stale: Mapping[str, list[RunRecord]], *, at_least: int = 0
 ) -> dict[str, list[RunRecord]]:
-    """Return shapes for which there is time, some for each device, chosen one after the other."""
+    """Return a batch of shapes for which there is time, one for each device or more."""
+    kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer  # of a run; a transfer has about two
+    most = KERNELS_PER_CORE * session.cluster.searchers // kernels
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
         if session.out_of_time and not session.is_due(label):
             continue
-        if len(chosen) == SHAPES_AT_ONCE * session.cluster.devices:
+        shapes = [*chosen.values(), records]
+        if len(chosen) >= session.cluster.devices and sum(map(len, shapes)) > most:
             break
-        latencies = [[record.search_latency for record in runs] for runs in (*chosen.values(), records)]
+        latencies = [[record.search_latency for record in runs] for runs in shapes]
         if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.time_left():
             chosen[label] = records
     return chosen
