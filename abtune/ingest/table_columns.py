@@ -30,22 +30,9 @@ SHAPES = (
     *("op", "operator", "operation", "function", "query", "test", "case", "problem"),
 )
 # Columns that may number the runs, which are seeds, or the repeats within one run.
-RUNS = {
-    "run",
-    "runs",
-    "run_id",
-    "run_number",
-    "run_index",
-    "rep",
-    "reps",
-    "try",
-    "trial",
-    "trials",
-    "attempt",
-    "iter",
-    "iteration",
-}
-RUNS |= {"iterations", "repetition", "repetitions", "sample", "process", "experiment"}
+RUNS = {"run", "runs", "run_id", "run_number", "run_index", "rep", "reps", "try", "trial"}
+RUNS |= {"trials", "attempt", "iter", "iteration", "iterations", "repetition", "repetitions", "sample"}
+RUNS |= {"process", "experiment"}
 # What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
 # below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
 _SUMMARY = re.compile(

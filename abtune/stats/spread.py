@@ -94,9 +94,8 @@ class Components:
     @property
     def correlation(self) -> Floats:
         """Intraclass correlation: the correlation of two timings of one winner in different rounds."""
-        variances = (self.search, self.session, self.timing)
-        search, session, timing = (np.maximum(np.nan_to_num(variance), 0.0) for variance in variances)
-        total = search + session + timing
+        search = np.maximum(self.search, 0.0)
+        total = search + sum(np.maximum(np.nan_to_num(one), 0.0) for one in (self.session, self.timing))
         known = ~(np.isnan(self.session) & np.isnan(self.timing)) & (total > 0)
         return np.where(known, search / np.where(total > 0, total, 1.0), np.nan)
 

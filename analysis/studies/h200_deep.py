@@ -37,9 +37,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME, MORE, ALL, REFERENCE = "h200-deep", "h200-deep-more", "h200-deep-winners", "h200-tvm14009"
 # The searches of REFERENCE. Their winners are timed by CUDA graphs, as those of ALL are.
 BY_GRAPHS = "data/h200-tvm14009-graphs.nc"
-# The winners of ALL, timed on other H200s: by CUDA graphs again, and launched one by one.
+# The winners of ALL, timed in other sessions: by CUDA graphs again, and launched one by one.
 AGAIN, ONE_BY_ONE = "data/h200-deep-again.nc", "data/h200-deep-stream.nc"
-# The winners of ALL, timed on one more H200 with cold caches.
+# The winners of ALL, timed in one more session with cold caches.
 COLD = "data/h200-deep-cold.nc"
 # The winners of ALL with only the first five seeds of MORE, timed on another card, launched one by one.
 OTHER_CARD = "data/h100-deep-winners.nc"
@@ -354,8 +354,9 @@ def with_cold_caches(winners: xr.Dataset) -> str:
 ## With cold caches
 
 In the timings above a call finds its operands in the caches, where the call before left them. An H200 has
-60 MB of L2. In a network they may come from memory. `{COLD}` has the same winners, timed on another host with
-`abtune measure --cache cold`, which empties the caches before each call. The searches had warm caches.
+60 MB of L2. In a network they may come from memory. `{COLD}` has the same winners, timed in another
+session with `abtune measure --cache cold`, which empties the caches before each call. The searches had warm
+caches.
 
 {abtune.analyze(cold).sentence}
 
@@ -385,7 +386,7 @@ def launched_by_graphs(winners: xr.Dataset) -> str:
 
 If the host launches calls one by one, as a search does, the GPU pauses between two calls. A CUDA graph of 100
 calls has no pauses. So `abtune measure` and newer sweeps time winners in graphs, where the driver can.
-`{ONE_BY_ONE}` has the same winners, launched one by one. Another H200 timed them on the same day.
+`{ONE_BY_ONE}` has the same winners, launched one by one. They were timed in another session, on an H200.
 
 - **A call gets {float(pauses.median()):.2f} us shorter in a graph** (median of the {pauses.sizes["shape"]}
 shapes that take less than {1e6 * SHORT:.0f} us; {float(pauses.min()):.2f} to {float(pauses.max()):.2f} us).
@@ -396,7 +397,7 @@ to 1. One by one,
 {verdicts(change, ChangeVerdict.UNCHANGED)} are unchanged. The mean changes by {mean_change(change)}.
 - **Rounds agree better**: their standard deviation is {of_shortest} for
 `{shortest}`, the shortest (median of its winners).
-- **The host hardly matters**: `{AGAIN}` was timed by graphs on one more H200.
+- **Timing again changes nothing**: `{AGAIN}` was timed by graphs in one more session.
 {verdicts(control, ChangeVerdict.UNCHANGED)} boosts are unchanged. The mean changes by
 {mean_change(control)}."""
 

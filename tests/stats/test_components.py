@@ -91,3 +91,4 @@ def test_correlation_is_the_share_of_the_search() -> None:
     assert components(timings(rng, (6, 3, 3), (1, 0, 1e-9))).correlation == pytest.approx(1)
     noise = components(timings(rng, (300, 3, 3), (0, 0, 1)))
     assert noise.correlation < 0.1
+    assert np.isnan(components(timings(rng, (1, 3, 3), (1, 1, 1))).correlation), "of one seed it is unknown"

@@ -188,9 +188,9 @@ def _explain(same: SameSchedule) -> str:
         f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
         "schedules that both can build as different kernels, of those tried; the same kernel does not count. "
         f"best known: fastest kernel of {candidate} against {baseline}'s, over all schedules; a kernel that "
-        f"is the same under both counts as {baseline}'s. It is an extreme of few searches, so luck is in it."
-        f"{readings} Faster and slower take a bootstrap-t "
-        "test, corrected over the shapes (Holm). Of n schedules, its p is at least 1/2^n."
+        f"is the same under both counts as {baseline}'s. Such an extreme of few searches depends on luck."
+        f"{readings} Faster and slower take a bootstrap-t test, corrected over the shapes (Holm). Of n "
+        "schedules, its p is at least 1/2^n."
     )
 
 
