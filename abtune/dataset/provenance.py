@@ -35,7 +35,7 @@ def how_timed(dataset: xr.Dataset) -> str:
     """Return the end of a sentence on how the winners were timed; empty if in the usual way."""
     known = settings(dataset.attrs)
     graphs = ", by CUDA graphs" if known.get("launched_by") == "graph" else ""
-    return ", with cold caches" if known.get("cache") == "cold" else graphs
+    return graphs + (", with cold caches" if known.get("cache") == "cold" else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -346,7 +346,10 @@ def with_cold_caches(winners: xr.Dataset) -> str:
         1e6 * data["latency"].median(("round", "repeat")).sel(shape=cold["shape"]) for data in (cold, winners)
     ]
     added = (times[0] - times[1]).median("seed")
-    spans = {name: added.sel(config=name) for name in ("async", "mainline")}
+    spans = {
+        name: f"{float(some.median()):.1f} us (at most {float(some.max()):.1f})"
+        for name, some in added.groupby("config")
+    }
     row = max(change.shapes, key=lambda one: one.change)
     kinds = [describe_same_schedule(abtune.analyze(data)).of_candidate for data in (winners, cold)]
     own = [f"{percent(kind.effect)} ({percent(kind.low)} to {percent(kind.high)})" for kind in kinds]
@@ -355,16 +358,16 @@ def with_cold_caches(winners: xr.Dataset) -> str:
 
 In the timings above a call finds its operands in the caches, where the call before left them. An H200 has
 60 MB of L2. In a network they may come from memory. `{COLD}` has the same winners, timed in another
-session with `abtune measure --cache cold`, which empties the caches before each call. The searches had warm
-caches.
+session with `abtune measure --cache cold`, which empties the caches before each call. CUDA graphs launch
+these calls, too. The searches had warm caches.
 
 {abtune.analyze(cold).sentence}
 
 - **The mean boost changes by {mean_change(change)}** (`abtune compare {ALL} {COLD}`).
-- **Asynchronous copies hide the memory**: a call of async takes {float(spans["async"].min()):.1f} to
-{float(spans["async"].max()):.1f} us more than with warm caches, a call of mainline
-{float(spans["mainline"].min()):.1f} to {float(spans["mainline"].max()):.1f} us (medians of a shape's
-winners). A part of each is the launch of a call that is timed alone.
+{verdicts(change, ChangeVerdict.CHANGED)} boosts changed, {verdicts(change, ChangeVerdict.UNCHANGED)} are
+unchanged.
+- **Asynchronous copies hide the memory**: a call of async takes {spans["async"]} more than with warm caches,
+a call of mainline {spans["mainline"]}. This is the median of the shapes, and of the winners of each.
 - **One shape gains most**: `{row.shape}`, from {percent(row.a)} to {percent(row.b)}.
 - On async's own schedules, its copies have an effect of {own[1]}, and {own[0]} with warm caches."""
 

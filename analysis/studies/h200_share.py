@@ -35,6 +35,8 @@ NARROW = 0.03
 DRAWS = 20
 # The winners of SHARED, launched one by one: on an H200, and most of them on another card.
 ONE_BY_ONE, OTHER_CARD = "h200-shared-stream.nc", "h100-shared-winners.nc"
+# A third of them, timed with cold caches.
+COLD = "h200-shared-cold.nc"
 # The design, and the dataset of its searches. The host launched the calls of their winners one by one.
 DESIGNS: Mapping[str, str] = {
     "independent": "h200-tvm14009",
@@ -73,6 +75,17 @@ def other_card() -> Iterator[str]:
     )
 
 
+def cold_caches(shared: xr.Dataset) -> Iterator[str]:
+    """Yield whether the same winners have other boosts if operands come from memory."""
+    cold = abtune.open_dataset(ROOT / "data" / COLD)
+    mean = abtune.compare_datasets(shared, cold).overall
+    yield (
+        f"With cold caches async gains more. The mean boost of {int(differences(cold).notnull().sum())} of "
+        f"these pairs changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)}), as in "
+        f"[longer searches](h200-deep.md#with-cold-caches) (`abtune compare {SHARED} data/{COLD}`)."
+    )
+
+
 def trials_a_shape(dataset: xr.Dataset) -> float:
     """Return the trials of all searches of a shape, on average."""
     return float((dataset["trial_status"] != TrialStatus.NOT_RUN).sum()) / dataset.sizes["shape"]
@@ -93,6 +106,8 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
         "how much it gains.",
         "",
         *other_card(),
+        "",
+        *cold_caches(shared),
     )
     few = as_few_trials(independent, shared)
     yield from ("", *claims_table([alone], few, [pairs]), "")

@@ -7,6 +7,8 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
+from abtune.compare.caveats import of_neighbours
+from abtune.compare.sentence import of_dependent
 from abtune.stats.time_series import compare_neighbours
 
 ALIKE = "Runs with neighbouring seed numbers are alike"
@@ -95,3 +97,12 @@ def test_reports_and_plans_say_that_seeds_share_batches() -> None:
     assert not caveats(log[..., mixed])
     assert caveats(log[..., mixed], seeds=mixed) == [note]  # numbers tell neighbours, not positions
     assert not [note for note in abtune.analyze(make_sweep(np.zeros(20))).caveats if note.startswith(ALIKE)]
+
+
+def test_a_slight_resemblance_does_not_lead_the_report() -> None:
+    """A correlation of 0.05 makes intervals 5 % too narrow, which a caveat says and the sentence does not."""
+    noise = np.random.default_rng(4).normal(size=(200, 31))
+    (caveat,) = of_neighbours([noise[:, 1:] + 0.07 * noise[:, :-1]], 0)
+    assert "numbers are slightly alike (correlation 0.05, p 0.0033)" in caveat
+    assert not [*of_dependent([caveat])]
+    assert [*of_dependent(of_neighbours([noise[:, 1:] + 0.2 * noise[:, :-1]], 0))]

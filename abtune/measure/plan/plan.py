@@ -137,7 +137,7 @@ class Request:
             repeats=self.repeats,
             rng_seed=self.rng_seed,
             cache=self.cache,
-            launched_by=facts.launched_by(self.cache),
+            launched_by=facts.launched_by,
         )
 
     def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:

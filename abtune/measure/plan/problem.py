@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 
@@ -42,8 +43,8 @@ class Timing:
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
 COLD_CALLS = 20
-# Seconds that it takes to empty the caches before one call, roughly.
-FLUSH_SECONDS = 0.005
+# Seconds that it takes to empty the caches of a device before one call, roughly, by the kind of target.
+FLUSH_SECONDS = {"cuda": 0.0002, "llvm": 0.005}
 # Trials that MetaSchedule's cost model learns from before it predicts (``num_warmup_samples``).
 WARM_UP = 100
 
@@ -117,5 +118,6 @@ class Settings:
     def round_seconds(self, latency: float) -> float:
         """Return the estimated duration of one round of a winner, in seconds."""
         if self.cache == "cold":
-            return self.repeats * COLD_CALLS * (FLUSH_SECONDS + latency)
+            flush = FLUSH_SECONDS[json.loads(self.target)["kind"]]
+            return self.repeats * COLD_CALLS * (flush + latency)
         return self.repeats * max(self.repeat_ms / 1000, latency)

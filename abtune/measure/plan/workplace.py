@@ -33,10 +33,10 @@ class TargetFacts:
     rate: float = 0.0
     has_graphs: bool = False  # whether a CUDA graph can launch the calls of a kernel
 
-    def launched_by(self, cache: str) -> str:
-        """Return what launches the calls of a winner, see :class:`abtune.measure.plan.problem.Settings`."""
-        # With a cold cache, calls are timed one by one, and launched while the caches are emptied.
-        return "graph" if self.has_graphs and cache == "warm" else "stream"
+    @property
+    def launched_by(self) -> str:
+        """What launches the calls of a winner, see :class:`abtune.measure.plan.problem.Settings`."""
+        return "graph" if self.has_graphs else "stream"
 
     @property
     def shares_cores(self) -> bool:

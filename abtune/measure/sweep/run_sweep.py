@@ -113,7 +113,7 @@ def remeasuring_plan(
     transfer: bool,
 ) -> Plan:
     """Return the plan that measures winners again; it has no runs, because nothing is searched."""
-    settings = replace(settings, target=facts.target, launched_by=facts.launched_by(settings.cache))
+    settings = replace(settings, target=facts.target, launched_by=facts.launched_by)
     plan = plan_from_dataset(dataset, settings, own)
     machine = f"{facts.devices[0]}, TVM {dataset.attrs.get('tvm_version', '')}"
     return replace(plan, machine=machine, is_searched=False, transfer=transfer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 import tempfile
 import time
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
 from abtune.measure.tvm import nvml
-from abtune.measure.tvm.graph_timing import time_in_graphs
+from abtune.measure.tvm.graph_timing import time_cold_in_graphs, time_in_graphs
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda
 from abtune.shapes import Conv2d, Gemm, Shape
@@ -39,13 +40,16 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
+    flush = _FLUSH_BYTES["cuda" if is_cuda(kernel.target) else "llvm"]
     if timing.launched_by == "graph":
         call = functools.partial(load_library(kernel.library)["main"], *tensors)
-        return time_in_graphs(call, device, repeats=timing.repeats, repeat_ms=timing.repeat_ms)
+        if timing.cache == "warm":
+            return time_in_graphs(call, device, repeats=timing.repeats, repeat_ms=timing.repeat_ms)
+        size = {"repeats": timing.repeats, "calls": COLD_CALLS, "flush_bytes": flush}
+        return [*map(statistics.median, time_cold_in_graphs(call, device, **size))]
     # TVM raises the number of calls in a repeat until it takes ``min_repeat_ms``.
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
     if timing.cache == "cold":
-        flush = _FLUSH_BYTES["cuda" if is_cuda(kernel.target) else "llvm"]
         # One call per repeat, because TVM empties the caches before each repeat, and not before each call.
         calls = timed(repeat=timing.repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
         times = np.median(np.reshape(calls, (timing.repeats, COLD_CALLS)), axis=1)

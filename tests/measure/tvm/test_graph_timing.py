@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from abtune.measure.tvm.graph_timing import has_graphs, time_in_graphs
+from abtune.measure.tvm.graph_timing import has_graphs, time_cold_in_graphs, time_in_graphs
 
 CALL, PAUSE = 3e-6, 1e-6  # seconds of a call, and between two graphs
+MARK, COLD = 2e-6, 4e-6  # seconds that an event in a graph takes, and that a call with cold caches takes more
 
 
 class Driver:
@@ -20,11 +22,13 @@ class Driver:
 
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=SimpleNamespace(value=1))
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL="thread")
+    CUevent_record_flags = SimpleNamespace(CU_EVENT_RECORD_EXTERNAL=SimpleNamespace(value=1))
 
     def __init__(self) -> None:
         self.clock = 0.0
         self.alive: list[Any] = []
-        self.captured: int | None = None  # calls in the graph that is being captured
+        self.captured: list[Callable[[], None]] | None = None  # the graph that is being captured
+        self.is_cold = False
         self.outside = 0  # calls that were launched one by one
         self.launched: list[int] = []  # the calls of each graph, in order
         self.failing = ""
@@ -33,13 +37,17 @@ class Driver:
         if self.captured is None:
             self.outside += 1
         else:
-            self.captured += 1
+            self.captured.append(self.step)
+
+    def step(self) -> None:
+        self.clock += CALL + COLD * self.is_cold
+        self.is_cold = False
 
     def __getattr__(self, name: str) -> Any:
         def run(*arguments: Any) -> tuple[Any, ...]:
             if name == self.failing:
                 return (Status(1),)
-            if name.endswith("Destroy"):
+            if name.endswith(("Destroy", "MemFree")):
                 self.alive.remove(arguments[0])
                 return (Status(0),)
             answer = getattr(self, f"do_{name}")(*arguments)
@@ -64,21 +72,43 @@ class Driver:
 
     def do_cuStreamBeginCapture(self, _stream: int, mode: str) -> None:  # noqa: N802
         assert mode == "thread"
-        self.captured = 0
+        self.captured = []
 
     def do_cuStreamEndCapture(self, _stream: int) -> SimpleNamespace:  # noqa: N802
-        calls, self.captured = self.captured, None
-        return self._made(SimpleNamespace(calls=calls))
+        steps, self.captured = self.captured, None
+        return self._made(SimpleNamespace(steps=steps))
 
     def do_cuGraphInstantiate(self, graph: SimpleNamespace, _flags: int) -> SimpleNamespace:  # noqa: N802
-        return self._made(SimpleNamespace(calls=graph.calls))
+        return self._made(SimpleNamespace(steps=graph.steps))
 
     def do_cuGraphLaunch(self, graph: SimpleNamespace, _stream: int) -> None:  # noqa: N802
-        self.launched.append(graph.calls)
-        self.clock += graph.calls * CALL + PAUSE
+        self.launched.append(graph.steps.count(self.step))
+        for step in graph.steps:
+            step()
+        self.clock += PAUSE
 
     def do_cuEventRecord(self, event: SimpleNamespace, _stream: int) -> None:  # noqa: N802
         event.time = self.clock
+
+    def do_cuEventRecordWithFlags(self, event: SimpleNamespace, stream: int, flags: int) -> None:  # noqa: N802
+        assert (stream, flags) == (71, 1)
+        assert self.captured is not None
+
+        def mark() -> None:
+            event.time = self.clock
+            self.clock += MARK
+
+        self.captured.append(mark)
+
+    def do_cuMemAlloc(self, size: int) -> SimpleNamespace:  # noqa: N802
+        return self._made(SimpleNamespace(size=size))
+
+    def do_cuMemsetD8Async(  # noqa: N802
+        self, memory: SimpleNamespace, _value: int, count: int, stream: int
+    ) -> None:
+        assert (memory.size, stream) == (count, 71)
+        assert self.captured is not None
+        self.captured.append(lambda: setattr(self, "is_cold", True))
 
     def do_cuEventElapsedTime(self, start: SimpleNamespace, end: SimpleNamespace) -> float:  # noqa: N802
         return (end.time - start.time) * 1000
@@ -134,6 +164,16 @@ def test_a_slow_call_is_not_repeated_a_hundred_times(driver: Driver, monkeypatch
     monkeypatch.setattr(sys.modules[__name__], "CALL", 40e-3)
     assert time_in_graphs(driver.call, Device(), repeats=1, repeat_ms=10) == pytest.approx([40e-3], rel=1e-3)
     assert driver.launched[5:] == [1, 1, 1, 1]
+
+
+def test_a_cold_call_follows_a_flush(driver: Driver) -> None:
+    """Each call comes after a flush, and what two events take is not its time."""
+    times = time_cold_in_graphs(driver.call, Device(), repeats=2, calls=3, flush_bytes=1 << 20)
+    assert np.shape(times) == (2, 3)
+    assert np.ravel(times) == pytest.approx([CALL + COLD] * 6)
+    assert driver.outside == 1  # it loads the kernel
+    assert driver.launched == [3, 3, 3]  # the first loads the graph
+    assert not driver.alive
 
 
 def test_an_error_of_the_driver_is_one(driver: Driver) -> None:

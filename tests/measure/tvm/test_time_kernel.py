@@ -16,7 +16,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import RANDOM
-from abtune.measure.plan.problem import Timing
+from abtune.measure.plan.problem import COLD_CALLS, Timing
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.workers.tasks import ERROR_LIMIT
 from abtune.shapes import Gemm
@@ -110,9 +110,15 @@ def test_graphs_time_a_kernel_if_they_should(room: Any, cpu: str, monkeypatch: p
         call()  # raises if the tensors do not fit
         return [float(repeat_ms)] * repeats
 
+    def time_cold_in_graphs(call: Any, _device: Any, *, repeats: int, calls: int, flush_bytes: int) -> Any:
+        call()
+        return [[flush_bytes, *range(1, calls)]] * repeats
+
     monkeypatch.setattr(room.time_kernel, "time_in_graphs", time_in_graphs)
+    monkeypatch.setattr(room.time_kernel, "time_cold_in_graphs", time_cold_in_graphs)
     timing = Timing(repeats=2, repeat_ms=7, cache="warm", launched_by="graph")
     assert room.time_kernel.time_kernel(own, timing) == [7.0, 7.0]
+    assert room.time_kernel.time_kernel(own, replace(timing, cache="cold")) == [(COLD_CALLS + 1) / 2] * 2
     assert max(room.time_kernel.time_kernel(own, replace(timing, launched_by="stream"))) < 1
 
 
