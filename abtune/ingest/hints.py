@@ -27,6 +27,7 @@ from abtune.ingest.table_columns import (
     lacks_names,
     listed_columns,
     measured,
+    parts_of_runs,
     sizes,
 )
 from abtune.ingest.tables import delimiter_of, first_line, has_records, table_rows
@@ -124,6 +125,8 @@ _REMEDIES = {
     "write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)": ("<table", "<TABLE"),
     "write the table in markdown, such as | Shape | old (ms) | new (ms) |": ("\\begin{tabular",),
     _RECORDS: ('^{"columns":[', '^{"index":['),  # pandas, orient="split"
+    "it has objects as Python prints them; write each by json.dumps": ("^{'", "^[{'"),
+    "write a line for each kernel: nvprof --csv --print-gpu-trace": ("GPUactivities:", '"GPUactivities",'),
     "write its trials as CSV with columns shape and time_ms; then abtune import trials --run NAME=FILE": (
         *('"configs_timings":', "ProcessAUTOTUNEbenchmarking"),  # Triton, PyTorch
         "DisplayPlugin:tests=",  # OpenTuner
@@ -269,6 +272,8 @@ def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
     """Return what to do with columns beside those with units; ``otherwise`` if there are none."""
     named = [name for name in columns[1:] if name.casefold() not in FIELDS]
     timed = [name for name in named if have_units([name], tuple(PER_SECOND))]
+    if len(parts_of_runs(timed)) > 1:
+        return ""
     configs = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
     # A column that says how runs ended stays: without it, the times of failed runs would count.
     kept = {*configs, *filter(OUTCOME.fullmatch, named)}
@@ -301,9 +306,11 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
             return ""
         if {"key", "0"} <= {*columns}:  # pandas numbers the rows
             return _RECORDS
+        if lacks_names(columns):
+            return NAMES_FIRST
         if len({*columns}) < len(columns):
             return f"two columns have the same name: {listed_columns(columns)}; {_MELT}"
-        return NAMES_FIRST if lacks_names(columns) else _hint_of_columns(path, columns, row)
+        return _hint_of_columns(path, columns, row)
     except DatasetError as error:
         return str(error)
 

@@ -17,6 +17,7 @@ from abtune.ingest.units import (
     UNITS,
     Heading,
     read_heading,
+    split_unit,
     unit_named,
     words_of,
 )
@@ -91,10 +92,17 @@ def means_of(total: str, row: Sequence[str]) -> list[str]:
 
 
 def lacks_names(row: Sequence[str]) -> bool:
-    """Return whether a first line holds values, not the names of columns; 0.27 may name a configuration."""
-    numbers = [re.fullmatch(r"[0-9]+\.[0-9]*", cell) for cell in row]
-    names = {cell.casefold() for cell in row} & {*SHAPES, *FIELDS}
-    return any(numbers) and not names and not all(numbers[1:])
+    """Return whether a first line holds values, not the names of columns; 0.27 may name a configuration.
+
+    Only a name can stand before several such names, and a label of a shape may have digits, too.
+    """
+    if not {cell.casefold() for cell in row}.isdisjoint((*SHAPES, *FIELDS)):
+        return False
+    numbers = [re.fullmatch(r"[0-9]+(\.[0-9]*)?", cell) for cell in row]
+    if all(numbers[1:]) and len(row) > 1:
+        return len(row) == 2 or re.search("[0-9]", row[0]) is not None
+    repeated = len({*row}) < len(row)
+    return any(number and (number[1] or repeated) for number in numbers)
 
 
 def is_prose(row: Sequence[str]) -> bool:
@@ -155,12 +163,12 @@ NEVER = re.compile(
     r"(sub)?totals?|sums?|overall"
 )
 SIZE = re.compile(
-    r"heads|threads|channels|tokens|experts|"
+    r"(.+\.)?(heads|threads|channels|tokens|experts|cores|nodes|(mpi[ _-]?)?ranks)|"
     # What is counted of a run, and not set for it, differs between repeats.
     r"(num|n)[ _-](?!run|trial|iter|rep|sample|call|warm|time|round|eval|epoch|step|corr|err|fail|succ|pass|"
     r"hit|miss|alloc|gc|retr).+|"
     r"([^/]+[ _-])?(sizes?|len(gth)?|dims?|ctx)|batchsize|"
-    r"grd[xyz]?"  # of a launch, in nsys and rocprof: kernels of one name work on different sizes
+    r"(grd|[gb])[xyz]|grd"  # of a launch: kernels of one name work on different sizes
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 # What a name gives a value, such as M and K of B=8, M=256, K=128.
@@ -193,7 +201,7 @@ def as_configurations(names: Sequence[str], *, has_runs: bool) -> str:
     Their units may be told if a column numbers runs. Without one, they may be a time and something else.
     """
     may = [name for name in names if not NEVER.fullmatch(name.casefold()) and name.casefold() not in RUNS]
-    if len(may) < 2:
+    if len(may) < 2 or len(parts_of_runs(may)) > 1:
         return ""
     remedy = f"write their unit there, such as '{shortened(may[0])} (ms)'"
     runs = [name for name in names if name.casefold() in RUNS]
@@ -203,6 +211,11 @@ def as_configurations(names: Sequence[str], *, has_runs: bool) -> str:
     return f"if {listed(map(shortened, may), most=6)} are configurations: {remedy}"
 
 
+def parts_of_runs(names: Iterable[str]) -> list[str]:
+    """Return the columns that are called as parts of one run: elapsed, user_secs."""
+    return [name for name in names if _PART.fullmatch((split_unit(name)[0] or name).casefold())]
+
+
 def check_names(configs: Iterable[str]) -> None:
     """Refuse columns whose names say that they are no configurations."""
     names = {name.casefold(): name for name in configs}
@@ -210,7 +223,7 @@ def check_names(configs: Iterable[str]) -> None:
         are = f"columns such as {shortened(next(iter(names.values())))!r} are shapes by their names"
         raise DatasetError(f"{are}; transpose the table (of Compare: swap sub_label and description)")
     sized = sizes(names)
-    if len(parts := [shortened(name) for folded, name in names.items() if _PART.fullmatch(folded)]) > 1:
+    if len(parts := [*map(shortened, parts_of_runs(names.values()))]) > 1:
         raise DatasetError(
             f"columns {parts[0]!r} and {parts[1]!r} are of one run by their names; keep one, or rename them"
         )

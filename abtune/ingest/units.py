@@ -65,11 +65,13 @@ _OTHER = re.compile(
     "p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus|"
     "[km]?pps|[km]?eps|[km]?nps|tpm|nopm|tpmc|its|[mg]?(lups|teps|ups)|specrate|hashrate|ipc|cpi|d?mips|mfu|"
-    "algbw|busbw|rtfx?|joules|watts?|price"
+    r"algbw|busbw|rtfx?|joules|watts?|price|\w*efficiency|occupancy|utili[sz]ation"
 )
 # What may be timed: a frame_time is a time.
 _TIMED = re.compile("it|iter(ation)?|op|tok(en)?|image|img|sample|frame|req(uest)?|query")
 _TIMES_OF = {"time", "latency", "duration"}
+# Words of rates also in camel case: AchievedBandwidth.
+_RATES = {"bandwidth", "throughput", "goodput", "rate", "rates"}
 # Those of statistics, also in camel case: AverageTime, StandardDeviation.
 MEANS = {"mean", "median", "med", "average", "avg", "p50"}
 STATISTICS = {*MEANS, "std", "stddev", "stdev", "deviation", "variance"}
@@ -124,7 +126,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         for word in _VARIANT.sub("", name).split()
     )
     fits = unit in known if unit else plain
-    is_other = is_statistic(name) or any(
+    is_other = not words_of(name).isdisjoint(STATISTICS | _RATES) or any(
         _OTHER.fullmatch(word) or unit_named(word) or (not unit and _GRADE.fullmatch(word)) for word in words
     )
     is_rate = cell.endswith("_s") and any(map(_COUNTED.fullmatch, words[-1:]))

@@ -857,6 +857,22 @@ def test_a_column_that_splits_one_configuration_makes_no_repeats(tmp_path: Path,
         read_text(tmp_path, "shape,config,variant,time_us\n" + "".join(lines))
 
 
+@pytest.mark.parametrize(("column", "word"), [("benchmark", "50{}.a_r"), ("runtype", "WARMUP")])
+def test_benchmarks_and_warm_ups_are_no_repeats_of_one_run(tmp_path: Path, column: str, word: str) -> None:
+    """SPEC names more benchmarks than a column has kinds; warm-ups may stand in a column of any name."""
+    (tmp_path / "t.csv").write_text(
+        f"{column},time_s\nreal,5\n" + "".join(f"{word.format(n)},9\n" for n in range(30))
+    )
+    with pytest.raises(DatasetError, match=f"column {column} says '.*' and '.*' of one run"):
+        read(runs=[f"old={tmp_path / 't.csv'}"], shape="x")
+
+
+def test_a_pruned_trial_has_no_time(tmp_path: Path) -> None:
+    """Optuna writes the last value of a trial that it stopped early."""
+    text = "shape,config,seed,time_ms,state\nx,a,0,5,COMPLETE\nx,a,1,1,PRUNED\n"
+    assert np.isnan(read_text(tmp_path, text)["latency"].values).sum() == 1
+
+
 def test_sizes_that_split_the_only_run_of_each_shape_make_no_repeats(tmp_path: Path) -> None:
     """A file of one configuration without seeds has one run of each shape, so shapes are compared."""
     paths = tmp_path / "old.csv", tmp_path / "new.csv"
@@ -1046,6 +1062,8 @@ def test_times_of_one_run_are_no_configurations(tmp_path: Path) -> None:
         '{"tests": [{"name": "a", "compile_time": 0.1, "execution_time": 2}]}',
         '{"a": {"latency": {"value": 2, "lower_value": 1, "upper_value": 3}}}',
         "name,wall_time,mem_bytes\na,1,2\n",
+        "name,nodes,my.cores\na,1,2\n",
+        "name,gx,bx,runs\na,1,2,3\n",  # launch dimensions, as OpenTuner's users write them
     ):
         path = tmp_path / "t.json"
         path.write_text(text, encoding="utf-8")
@@ -1085,6 +1103,14 @@ def test_statistics_below_their_timings_are_no_shapes(tmp_path: Path) -> None:
     assert read_text(tmp_path, text.format("")).sizes["shape"] == 2
     with pytest.raises(DatasetError, match="line 4: reduce_stddev sums up lines above it; take all such"):
         read_text(tmp_path, text.format("reduce_stddev,a,0.1\n"))
+
+
+@pytest.mark.parametrize("name", ["max_time_ms", "stats.max"])
+def test_the_slowest_of_several_may_be_named(tmp_path: Path, name: str) -> None:
+    """Its name says what it is, with the unit or without."""
+    (tmp_path / "t.csv").write_text(f"shape,config,{name}\nx,a,5\n", encoding="utf-8")
+    unit = "" if name.endswith("ms") else "ms"
+    assert read(tmp_path / "t.csv", columns={"time": name}, unit=unit).dataset["latency"].item() == 5e-3
 
 
 def test_a_score_with_its_unit_may_be_a_time(tmp_path: Path) -> None:

@@ -192,7 +192,9 @@ def test_everything_else_is_refused(cell: str) -> None:
         read_heading(cell, tuple(PER_SECOND))
 
 
-@pytest.mark.parametrize("cell", ["Throughput (TFLOPs)", "std (ms)", "images_s", "speed"])
+@pytest.mark.parametrize(
+    "cell", ["Throughput (TFLOPs)", "std (ms)", "images_s", "speed", "AchievedBandwidth", "smefficiency"]
+)
 def test_a_name_that_is_refused_is_not_said_to_lack_a_unit(cell: str) -> None:
     """Its unit is known, or it has none and --unit may give it, so to write the unit again would not help."""
     with pytest.raises(InputError, match="and NAME is no rate or statistic; rename it if it is"):

@@ -21,8 +21,9 @@ SETTING = re.compile(
 )
 # Words that count repeats, such as r1. With more words, a column says rather when a line was made.
 _COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
-# A column with this many values tells no kinds of runs apart.
+# A column with this many values tells no kinds of runs apart, unless its name says so.
 MOST_KINDS = 20
+_WARM_UP = re.compile("warm(ing)?[ _-]?up", re.IGNORECASE)
 
 
 def splitting_words(name: str, counts: Sequence[tuple[str | None, Mapping[str, int]]]) -> Sequence[str]:
@@ -30,7 +31,8 @@ def splitting_words(name: str, counts: Sequence[tuple[str | None, Mapping[str, i
 
     ``counts`` has for each run its shape, and how many times stand beside which value.
     """
-    split = [(shape, some) for shape, some in counts if 1 < len(some) < MOST_KINDS and all(some)]
+    is_name = name.casefold() in SHAPES
+    split = [(shape, some) for shape, some in counts if 1 < len(some) < MOST_KINDS + is_name and all(some)]
     words = sorted(split[0][1]) if split else []
     if are_numbers := all(map(_COUNTED.fullmatch, words)):
         numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
@@ -42,8 +44,8 @@ def splitting_words(name: str, counts: Sequence[tuple[str | None, Mapping[str, i
     kinds = Counter((shape, frozenset(some.items() if are_numbers else some)) for shape, some in split)
     # The most frequent of each shape, which is the last one here.
     usual = {shape: number for (shape, _), number in reversed(kinds.most_common()) if number > 1}
-    is_name = name.casefold() in SHAPES
-    is_alone = is_name or (MACHINE.fullmatch(name) is not None and not are_numbers)
+    are_told = is_name or any(map(_WARM_UP.search, words))
+    is_alone = are_told or (MACHINE.fullmatch(name) is not None and not are_numbers)
     alike = len(split) if is_alone else sum(usual.values())
     few = len({word for _, some in split for word in some}) < MOST_KINDS
-    return words if (alike > 0.75 * len(counts) and few) or (is_name and alike) else []
+    return words if (alike > 0.75 * len(counts) and few) or (are_told and alike) else []

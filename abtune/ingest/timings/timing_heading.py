@@ -57,7 +57,7 @@ _PHASE = re.compile("phase|stage", re.IGNORECASE)
 # What a time may sum up, if the user says that it is the time.
 _MEAN = re.compile(
     rf"({'|'.join(sorted(MEANS, reverse=True))})(?!_ts$)|samples(?=_[mun]s)|"  # avg_ts is tokens per second
-    r"(?<![^\W_])(p\d\d+|min(?=[_ ]))|(?<=\.)m(in|ax)$",
+    r"(?<![^\W_])(p\d\d+|m(in|ax)(?=[_ ]))|(?<=\.)m(in|ax)$",
     re.IGNORECASE,
 )
 # The unit of a time before what it is a statistic of: lat_ns.mean, as fio writes it. A req_s.mean is a rate.

@@ -61,7 +61,7 @@ _ERROR_BAR = re.compile(r"[-+]?\d*\.\d*(e[-+]?\d+)?|[-+]?\d+e[-+]?\d+|nan|inf|0|
 # A column of outcomes says by such a word that a run failed, and a time beside that is none.
 _FAILURE = re.compile(
     r"(?!\[|.*(no|not|without|(?<!\d)0)[\W_]?(fail|error))"  # a list is of some of many requests
-    r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash)",
+    r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash|pruned)",
     re.IGNORECASE,
 )
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
