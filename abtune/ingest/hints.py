@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from abtune.errors import DatasetError
-from abtune.ingest.sources import is_baseline
 from abtune.ingest.table_columns import (
+    AS_CONFIGURATIONS,
     FIELDS,
     NAMES_FIRST,
     ONLY_QUOTIENTS,
@@ -20,7 +20,6 @@ from abtune.ingest.table_columns import (
     RUNS,
     SHAPES,
     UNIT,
-    as_configurations,
     have_units,
     is_prose,
     known_heading,
@@ -47,94 +46,68 @@ from abtune.text import import_command, listed, shell_path, shortened
 
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
-_RUNS_BELOW = "a line holds one timing; put columns of several runs below each other, with a column seed"
-_SUMS_UP = f"it has statistics and no single timings; {AS_CSV}, or name a mean: --columns time=NAME"
 _RECORDS = "write records: df.to_json('t.json', orient='records')"
 _MELT = (
     "write a line for each timing, as pandas does: "
     "df.melt(ignore_index=False, value_name='time_ms').reset_index().to_csv('t.csv', index=False)"
 )
-# What to do with files that cannot be used, by what they hold without blanks; ^ stands for the beginning.
-_REMEDIES = {
-    "it has no single timings; write them: hyperfine --export-json FILE": (
-        "^command,mean,",
-        "|Command|Mean[",
-    ),
-    "it has no single timings; write them: pytest --benchmark-json FILE": (
-        *("^name,min,max,mean,", "Name(timein"),
-    ),
-    "it is of one process, or has a mean; let each process be a seed: python -m pyperf timeit -o FILE": (
-        *("rawtimes:", "loops,bestof", "loop,bestof", "perloop(mean\u00b1"),  # timeit of Python and IPython
-    ),
-    "it has no single timings of runs; write them: hyperfine --export-json FILE COMMAND": (
-        *("Performancecounterstatsfor", ",msec,task-clock", '"counter-value":', "^real0m", "^real\t0m"),
-    ),
-    "it has no single timings; give the outputs of go test -bench that benchstat compared": (
-        *("oldtime/op", "sec/opvsbase", ",sec/op,CI", "\u2502sec/op\u2502"),
-    ),
-    f"it has means or medians and no single timings; {AS_CSV}": (
-        *("benchmarknamesamplesiterations", "<BenchmarkResults"),  # Catch2
-        *("utils.common.Measurement", "SelfCPU%"),  # PyTorch
-        *("window.BENCHMARK_DATA=", "ops/sec\u00b1", '"rme":'),  # JavaScript
-    ),
-    'write the times of each trial, in Julia: foreach(println, ["time_ns"; trial.times]); then give --run '
-    "and --shape": ("BenchmarkTools.Trial:", '"BenchmarkTools":'),
-    "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms --shape LABEL "
-    "--out t.nc": ('^{"device_name":',),
-    "give the files sample.json of criterion: target/criterion/*/new/sample.json": (
-        *("^group,function,value,", '^{"group_id":', '^{"mean":{"confidence_interval"', "time:["),
-    ),
-    "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then --columns "
-    "'shape=Name,time=Duration (ns)'": ("Time(%),TotalTime(ns),", '"Time(%)","TotalTime(ns)",'),
-    "write JSON: -rf json -rff FILE": ('"Benchmark","Mode","Threads"', "ModeCntScore"),  # JMH
-    "write its times alone: ncu --csv --metrics gpu__time_duration.sum; then --columns 'shape=Kernel "
-    "Name,time=Metric Value,unit=Metric Unit'": ('"MetricName","MetricUnit","MetricValue"',),
-    "write JSON: --benchmark_out=FILE --benchmark_out_format=json; or of CSV: --columns "
-    "shape=name,time=real_time": (*("BenchmarkTimeCPUIterations", "name,iterations,real_time,"),),
-    "write JSON: --json FILE": ("|GPUTime|", ",GPUTime(sec),"),  # nvbench
-    "write JSON: --save-result of vLLM, or --output-file of SGLang": ("ServingBenchmarkResult",),
-    "write JSON: llama-bench -o json; its times are in samples_ns": ("|t/s|", "avg_ts,stddev_ts"),
-    "write its single times: trtexec --exportTimes=FILE": ("===Performancesummary===",),
-    f"its times are nanoseconds, in stats.samples of each run; {AS_CSV.replace('_ms', '_ns')}": (
-        '^{"layout":',  # mitata
-    ),
-    "put a heading above the lines of its runs: (echo perf,engine,impl,name,shape,gops,ctime,best_ms,flops,"
-    "mean_ms,mean_flops; grep ^perf, FILE) > NAME.csv; then --columns time=mean_ms": (
-        "Outputtemplate:perf,",
-    ),  # benchdnn
-    f"it has the events of a run; {AS_CSV}": ("^:::MLL", '^"pid":', "MLPerfResultsSummary"),
-    "give the JSON of BenchmarkDotNet that JsonExporter.Full writes": (
-        *("BenchmarkDotNet=v", "BenchmarkDotNetv", "AnalyzeLaunchVariance", "Measurement_IterationMode"),
-    ),
-    "if go test -bench wrote it, run that without -json": ('^{"Time":',),
-    "if it is a result of an older asv: asv update": ('"commit_hash":',),
-    "it describes a machine or benchmarks of asv; give its results alone: results/MACHINE/COMMIT-*.json": (
-        *('^{"arch":', '"min_run_count":'),
-    ),
-    "give the file of records that Ansor wrote: RecordToFile": (
-        *("|Latency(ms)|Speed(GFLOPS)|", "TaskDescription|Latency(ms)|", "^ElapsedTime(s)"),
-    ),
-    "give the file of records that AutoTVM wrote: log_to_file": ("Current/Best:",),
-    "each line of its tables of tasks begins with something else, such as a date; cut that off: "
-    "sed 's/^[^ ]* //' FILE": ("WeightedLatency(us)|",),
-    "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed --unit s": (
-        *("|op/s|err%|", '"elapsed";"error%";'),  # nanobench
-    ),
-    'rename its field unit, which is of no time: sed \'s/"unit":/"what":/\' FILE > NAME.json; then '
-    "--columns 'shape=name,time=median(elapsed)' --unit s": ('"median(elapsed)":',),
-    "write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)": ("<table", "<TABLE"),
-    "write the table in markdown, such as | Shape | old (ms) | new (ms) |": ("\\begin{tabular",),
-    _RECORDS: ('^{"columns":[', '^{"index":['),  # pandas, orient="split"
-    "it has objects as Python prints them; write each by json.dumps": ("^{'", "^[{'"),
-    "write a line for each kernel: nvprof --csv --print-gpu-trace": ("GPUactivities:", '"GPUactivities",'),
-    "write its trials as CSV with columns shape and time_ms; then abtune import trials --run NAME=FILE": (
-        *('"configs_timings":', "ProcessAUTOTUNEbenchmarking"),  # Triton, PyTorch
-        "DisplayPlugin:tests=",  # OpenTuner
-    ),
-    "write CSV: --csv; then --columns shape=function,time=min_runtime --unit s": (
-        "FunctionMBytes/sec",  # BabelStream
-    ),
-}
+# What to do with files that cannot be used, behind what they hold without blanks; ^ stands for the beginning.
+_REMEDIES = """\
+^command,mean, |Command|Mean[ => it has no single timings; write them: hyperfine --export-json FILE
+^name,min,max,mean, Name(timein => it has no single timings; write them: pytest --benchmark-json FILE
+rawtimes: loops,bestof loop,bestof perloop(mean± => it is of one process, or has a mean; let each process be \
+a seed: python -m pyperf timeit -o FILE
+Performancecounterstatsfor ,msec,task-clock "counter-value": ^real0m => it has no single timings of runs; \
+write them: hyperfine --export-json FILE COMMAND
+oldtime/op sec/opvsbase ,sec/op,CI │sec/op│ => it has no single timings; give the outputs of go test -bench \
+that benchstat compared
+benchmarknamesamplesiterations <BenchmarkResults utils.common.Measurement SelfCPU% window.BENCHMARK_DATA= \
+ops/sec± "rme": => it has means or medians and no single timings; AS_CSV
+BenchmarkTools.Trial: "BenchmarkTools": => write the times of each trial, in Julia: foreach(println, \
+["time_ns"; trial.times]); then give --run and --shape
+^{"device_name": => if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms \
+--shape LABEL --out t.nc
+^group,function,value, ^{"group_id": ^{"mean":{"confidence_interval" time:[ => give the files sample.json of \
+criterion: target/criterion/*/new/sample.json
+Time(%),TotalTime(ns), "Time(%)","TotalTime(ns)", => write a line for each kernel: nsys stats --report \
+cuda_gpu_trace --format csv; then --columns 'shape=Name,time=Duration (ns)'
+GPUactivities: "GPUactivities", => write a line for each kernel: nvprof --csv --print-gpu-trace
+"Benchmark","Mode","Threads" ModeCntScore => write JSON: -rf json -rff FILE
+"MetricName","MetricUnit","MetricValue" => write its times alone: ncu --csv --metrics \
+gpu__time_duration.sum; then --columns 'shape=Kernel Name,time=Metric Value,unit=Metric Unit'
+BenchmarkTimeCPUIterations name,iterations,real_time, => write JSON: --benchmark_out=FILE \
+--benchmark_out_format=json; or of CSV: --columns shape=name,time=real_time
+|GPUTime| ,GPUTime(sec), => write JSON: --json FILE
+ServingBenchmarkResult => write JSON: --save-result of vLLM, or --output-file of SGLang
+|t/s| avg_ts,stddev_ts => write JSON: llama-bench -o json; its times are in samples_ns
+===Performancesummary=== => write its single times: trtexec --exportTimes=FILE
+^{"layout": => its times are nanoseconds, in stats.samples of each run; AS_CSV
+Outputtemplate:perf, => put a heading above the lines of its runs: (echo perf,engine,impl,name,shape,gops,\
+ctime,best_ms,flops,mean_ms,mean_flops; grep ^perf, FILE) > NAME.csv; then --columns time=mean_ms
+^:::MLL ^"pid": MLPerfResultsSummary => it has the events of a run; AS_CSV
+BenchmarkDotNet=v BenchmarkDotNetv AnalyzeLaunchVariance Measurement_IterationMode => give the JSON of \
+BenchmarkDotNet that JsonExporter.Full writes
+^{"Time": => if go test -bench wrote it, run that without -json
+"commit_hash": => if it is a result of an older asv: asv update
+^{"arch": "min_run_count": => it describes a machine or benchmarks of asv; give its results alone: \
+results/MACHINE/COMMIT-*.json
+|Latency(ms)|Speed(GFLOPS)| TaskDescription|Latency(ms)| ^ElapsedTime(s) => give the file of records that \
+Ansor wrote: RecordToFile
+Current/Best: => give the file of records that AutoTVM wrote: log_to_file
+WeightedLatency(us)| => each line of its tables of tasks begins with something else, such as a date; cut \
+that off: sed 's/^[^ ]* //' FILE
+|op/s|err%| "elapsed";"error%"; => write templates::csv(), rename its column unit; then --columns \
+shape=name,time=elapsed --unit s
+"median(elapsed)": => rename its field unit, which is of no time: sed 's/"unit":/"what":/' FILE > NAME.json; \
+then --columns 'shape=name,time=median(elapsed)' --unit s
+<table <TABLE => write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)
+\\begin{tabular => write the table in markdown, such as | Shape | old (ms) | new (ms) |
+^{"columns":[ ^{"index":[ => write records: df.to_json('t.json', orient='records')
+^{' ^[{' => it has objects as Python prints them; write each by json.dumps
+"configs_timings": ProcessAUTOTUNEbenchmarking DisplayPlugin:tests= => write its trials as CSV with columns \
+shape and time_ms; then abtune import trials --run NAME=FILE
+FunctionMBytes/sec => write CSV: --csv; then --columns shape=function,time=min_runtime --unit s
+"""
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 # The first column of a table whose lines are configurations.
 _CONFIGS = re.compile("config(uration)?|variant|version|build|compiler|branch|commit", re.IGNORECASE)
@@ -164,9 +137,10 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
         return f"it {str(error).removeprefix(f'{path}: ')}"
     beginning = text[: 2**20]
     compact = f"^{''.join(beginning.split())}"
-    for remedy, markers in _REMEDIES.items():
-        if any(marker in compact for marker in markers):
-            return remedy
+    for line in _REMEDIES.splitlines():
+        markers, _, remedy = line.partition(" => ")
+        if any(marker in compact for marker in markers.split()):
+            return remedy.replace("AS_CSV", AS_CSV)
     if not has_records(text):
         return _hint_of_table(path, beginning)
     return _hint_of_csv(path, text, []) or (_ONE_RECORD if _LIST_OF_NUMBERS.search(text) else "")
@@ -239,10 +213,9 @@ def _hint_of_markdown(text: str) -> str:
         cells = [cell.strip(" *`") for cell in above.strip(" |").split("|")]
         if not _MARKDOWN_RULE.match(below):
             continue
-        names_configs = _CONFIGS.fullmatch(cells[0]) and have_units(cells[1:], UNITS)
-        hint = "its lines are configurations; transpose it, so that each has a column" * bool(names_configs)
-        hint = hint or _about_bare_units(cells) or _about_others(cells, "call the first column Shape")
-        if hint:
+        remedy = "call the first column Shape, and take out columns that are no configurations"
+        has_several = sum(have_units([cell], UNITS) for cell in cells[1:]) > 1
+        if hint := _about_configs(cells) or _about_bare_units(cells) or remedy * has_several:
             return f"line {number}: {hint}"
     headings = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
     return f"{headings}; a rate per second is 1000 / rate in ms"
@@ -258,38 +231,10 @@ def _about_bare_units(columns: Sequence[str]) -> str:
     return f"write units in brackets, such as {shortened(bracketed)}"
 
 
-def _about_shapes(columns: Sequence[str]) -> str:
-    """Return how to put columns of shapes below each other, beside a column config; empty for others."""
-    units = {split_unit(name)[1] for name in columns[1:]}
-    if columns[0] != "config" or len(columns) < 3 or len(units) > 1 or not units <= PER_SECOND.keys():
-        return ""
-    names = f"df.melt('config', var_name='shape', value_name='time_{next(iter(units))}')"
-    are = f"if {listed(map(shortened, columns[1:]))} are shapes"
-    return f"{are}, write a line for each time: {names}.to_csv('t.csv', index=False)"
-
-
-def _about_others(columns: Sequence[str], otherwise: str = "") -> str:
-    """Return what to do with columns beside those with units; ``otherwise`` if there are none."""
-    named = [name for name in columns[1:] if name.casefold() not in FIELDS]
-    timed = [name for name in named if have_units([name], tuple(PER_SECOND))]
-    if len(parts_of_runs(timed)) > 1:
-        return ""
-    configs = timed if len(timed) > 1 else [name for name in named if have_units([name], UNITS)]
-    # A column that says how runs ended stays: without it, the times of failed runs would count.
-    kept = {*configs, *filter(OUTCOME.fullmatch, named)}
-    others = [name for index, name in measured(columns).items() if index and name in {*named} - kept]
-    if len(configs) < 2 or not (others or otherwise):
-        return ""
-    if "" in others:
-        return f"column {columns.index('', 1) + 1} has no name; give it one, or take it out"
-    remedy = otherwise
-    if others:
-        them = "it" if len(others) == 1 else "them"
-        joined = shlex.quote(shortened("shape=" + "+".join([columns[0], *others]), 400))
-        one = "; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
-        labels = "the labels" if otherwise else f"the labels: --columns {joined}{one}"
-        remedy = f"take out {listed(map(shortened, others), most=6)}, or write {them} into {labels}"
-    return f"if {listed(map(shortened, configs), most=6)} are configurations, {remedy}"
+def _about_configs(columns: Sequence[str]) -> str:
+    """Say that the lines of a table are configurations, and its columns shapes; empty for others."""
+    is_turned = _CONFIGS.fullmatch(columns[0]) and len(columns) > 2 and have_units(columns[1:], UNITS)
+    return "its lines are configurations; transpose it, so that each has a column" * bool(is_turned)
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
@@ -315,65 +260,58 @@ def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:
         return str(error)
 
 
-def _first_of(cell: str) -> str:
-    """Return the first time of a cell; one of JSON may have several."""
-    return cell.strip("[]").split(",")[0]
-
-
-def _may_be_number(cell: str) -> bool:
-    return cell.casefold() in MISSING or has_unit(cell) or _NUMBER.fullmatch(_first_of(cell)) is not None
+def _is_number(cell: str) -> bool:
+    """Return whether a cell holds a number, or a list of some, as JSON may."""
+    return _NUMBER.fullmatch(cell.strip("[]").split(",")[0]) is not None
 
 
 def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
     """Return what to do with a table of these columns, whose first line is ``row``."""
     # A runtime may be bun, and a time of day is none, either.
     numeric = [
-        name for name, cell in itertools.zip_longest(columns, row, fillvalue="") if _may_be_number(cell)
+        name
+        for name, cell in itertools.zip_longest(columns, row, fillvalue="")
+        if cell.casefold() in MISSING or has_unit(cell) or _is_number(cell)
     ]
     clocks = list(filter(_is_clock, numeric))
     if any(map(UNIT.fullmatch, columns)):  # rather of a value than of event-runtime (perf stat -j)
         clocks += filter(_VALUE.fullmatch, numeric)
     if all("total" in clock.casefold() for clock in clocks) and any(map(is_statistic, columns)):
-        return _SUMS_UP
+        return f"it has statistics and no single timings; {AS_CSV}, or name a mean: --columns time=NAME"
     has_times = any(split_unit(name)[1] for name in columns)  # 120s may be a setting then
     if not has_times and (with_unit := list(filter(has_unit, row[1:]))):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
-    is_lone = len(measured(columns)) < len(columns) and not clocks
-    has_config = "config" in map(str.casefold, columns)
-    has_runs = has_config and not clocks and sum(bool(re.search("[0-9]", name)) for name in columns) > 1
-    hint = _RUNS_BELOW * has_runs or _about_bare_units(columns) or _about_shapes(columns)
-    if hint := hint or _about_others(columns) or ONLY_QUOTIENTS * is_lone or _about_numbers(columns, row):
+    others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
+    others = [name for name in others if name.casefold() not in FIELDS and name not in sizes(columns)]
+    timed = [name for name in others if have_units([name], UNITS)]
+    is_quotient = len(measured(columns)) < len(columns) and not (clocks or timed)
+    hint = _about_bare_units(columns) or _about_configs(columns) or ONLY_QUOTIENTS * is_quotient
+    all_numbers = all(map(_NUMBER.fullmatch, row)) and not (clocks or sizes(columns))
+    if all_numbers and (len(row) < 3 or "." in row[0]):  # else the first may be a label
+        hint = hint or f"{AS_CONFIGURATIONS}; then --shape LABEL"
+    if hint:
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
-    others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
-    timed = [name for name in others if have_units([name], UNITS)]
-    is_bare = not timed and clocks in ([], others) and all(_NUMBER.fullmatch(_first_of(c)) for c in row[1:])
-    if len({*others} - sizes(columns)) > 1 and not has_config and (timed == others or is_bare):
-        turned = '; if they are shapes, write them outside: {"gemm": {"old": [1.2], "new": [1.1]}}'
-        is_turned = columns[0] == "key" and is_baseline(row[0])
-        return _hint_of_wide(path, columns, is_timed=len(timed) > 0) + turned * is_turned
-    return _hint_of_long(path, columns, clocks)
+    is_bare = not timed and clocks in ([], others) and all(map(_is_number, row[1:]))
+    configs = timed or others * is_bare
+    if len(configs) < 2 or "config" in map(str.casefold, columns) or len(parts_of_runs(configs)) > 1:
+        return _hint_of_long(path, columns, clocks)
+    return _hint_of_wide(path, columns, configs, is_timed=len(timed) > 0)
 
 
-def _about_numbers(columns: Sequence[str], row: Sequence[str]) -> str:
-    """Return what to do with a table of numbers alone without a name of a time or size; empty for others."""
-    is_label = len(row) > 2 and "." not in row[0]
-    if is_label or not all(map(_NUMBER.fullmatch, row)) or any(map(_is_clock, columns)) or sizes(columns):
-        return ""
-    hint = as_configurations(columns, has_runs=False)
-    return hint and f"{hint}; then --shape LABEL"
-
-
-def _hint_of_wide(path: Path, columns: Sequence[str], *, is_timed: bool) -> str:
-    """Return what to do with a table whose columns may be configurations, with units if ``is_timed``."""
-    stubs = [columns[0], *(name for name in columns[1:] if name in sizes(columns))]
-    told, also = f"--columns {shlex.quote('shape=' + '+'.join(stubs))}", ""
+def _hint_of_wide(path: Path, columns: Sequence[str], configs: Sequence[str], *, is_timed: bool) -> str:
+    """Return what to do with a table that may have a column for each of ``configs``."""
+    # A column that says how runs ended is no label: without it, the times of failed runs would count.
+    others = [name for name in measured(columns).values() if name and not OUTCOME.fullmatch(name)]
+    labels = shortened(f"shape={'+'.join(name for name in others if name not in configs)}", 400)
+    told, also = f"--columns {shlex.quote(labels)}", ""
     if columns[0].casefold() in RUNS:
         told = f"--shape LABEL --columns {shlex.quote(f'seed={columns[0]}')}"
         also = " (repeat in place of seed if all lines are of one process)"
     command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))
-    return f"if each of the other columns is a configuration: {command}{also}"
+    are = f"if {listed(map(shortened, configs), most=6)} are configurations: {command}{also}"
+    return f"{are}; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
 
 
 def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> str:

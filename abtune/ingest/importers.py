@@ -225,31 +225,33 @@ _SCALES = 300
 _FEW = 200
 # What numbers runs of one configuration.
 _RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
-# A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
-_NUMBERED_RUN = re.compile(rf"(.*\w)[\W_]+(?:{_RUN})[\W_]*\d+\W*", re.IGNORECASE)
-# A name that ends in a number: old_0, new.1, run3.
-_NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
+# A name that ends in a number, perhaps of a run: old_0, run3, gcc_seed0, new-run-2, old (rep 3).
+_NUMBERED = re.compile(
+    rf"(.*?)[\W_]*((?<![^\W_])(?:{_RUN})[\W_]*)?(\d{{1,9}})\W*", re.ASCII | re.IGNORECASE | re.DOTALL
+)
 
 
 def _about_lacking(dataset: xr.Dataset) -> Iterator[str]:
-    """Yield how many shapes have all configurations, if some lack one."""
-    made = (dataset["run_status"] != RunStatus.MISSING).any("seed").transpose("config", "shape")
-    whole = made.all("config").values.tolist()
-    labels = labels_of(dataset, "shape")
-    shapes = [label for label, has_all in zip(labels, whole, strict=True) if not has_all]
-    if not shapes:
-        return
-    number, configs = sum(whole), dataset.sizes["config"]
-    have = f"{'has' if number == 1 else 'have'} {'both' if configs == 2 else f'all {configs}'} configurations"
-    lack = "get no verdict" if configs == 2 else "get no verdict on what they lack"
-    note = f"{number} of {count(len(whole), 'shape')} {have}; the others {lack}: {some_of(shapes)}"
-    if not number and configs == 2:
-        names = (some_of(list(itertools.compress(labels, row)), most=2) for row in made.values)
+    """Yield which shapes have fewer runs than others, and how many have all configurations."""
+    runs = (
+        (dataset["run_status"] != RunStatus.MISSING).sum("seed").transpose("config", "shape").values.tolist()
+    )
+    labels, configs = labels_of(dataset, "shape"), labels_of(dataset, "config")
+    for config, own in zip(configs, runs, strict=True):
+        if fewer := [label for label, made in zip(labels, own, strict=True) if 0 < made < max(own)]:
+            yield f"{config} has fewer runs of {some_of(fewer)} than of others; they are missing, not failed"
+    lacking = [label for label, *made in zip(labels, *runs, strict=True) if not all(made)]
+    number, are_two = len(labels) - len(lacking), len(configs) == 2
+    if not number and are_two:
         has = ", ".join(
-            f"{config} has {some}" for config, some in zip(labels_of(dataset, "config"), names, strict=True)
+            f"{config} has {some_of(list(itertools.compress(labels, own)), most=2)}"
+            for config, own in zip(configs, runs, strict=True)
         )
-        note = f"no shape has both configurations, so none gets a verdict: {has}; give each one name in both"
-    yield note
+        yield f"no shape has both configurations, so none gets a verdict: {has}; give each one name in both"
+    elif lacking:
+        have, all_of = "has" if number == 1 else "have", "both" if are_two else f"all {len(configs)}"
+        lack = f"the others get no verdict{'' if are_two else ' on what they lack'}: {some_of(lacking)}"
+        yield f"{number} of {count(len(labels), 'shape')} {have} {all_of} configurations; {lack}"
 
 
 def _about_scales(dataset: xr.Dataset) -> Iterator[str]:
@@ -282,48 +284,35 @@ def _are_apart(timings: npt.NDArray[np.float64]) -> bool:
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:
     """Yield which configurations look like one: two runs of it, or two spellings."""
-    # pandas numbers columns of one name: old, old.1, old.2. Versions, such as v2 and v2.1, are no runs.
-    alike = {name: stem for name in configs if (stem := re.sub(r"(?<=\D)\.\d+$", "", name)) in configs}
-    marked = {name: match[1] for name in configs if (match := _NUMBERED_RUN.fullmatch(name))}
-    runs = marked or (alike if len({*alike.values()}) < len(alike) else {})
-    for stem, names in _grouped(runs or _numbered_alike(configs)).items():
-        if len(names) > 1:
+    groups: dict[str, dict[str, str]] = {}  # by what is left without a number, the number of each name
+    are_runs: set[str] = set()
+    for name in configs:
+        match = _NUMBERED.fullmatch(name)
+        stem, run, number = match.groups() if match else (name, None, "")
+        groups.setdefault(stem, {})[name] = number
+        # pandas numbers columns of one name: old, old.1, old.2. Versions, such as v2 and v2.1, are no runs.
+        if stem and (run or (stem in configs and not stem[-1].isdigit())):
+            are_runs.add(stem)
+    # old_0, old_1, new_0, new_1; or run1, run2
+    are_alike = len({frozenset(names.values()) for names in groups.values()}) == 1
+    if are_alike and (len(groups) > 1 or "" in groups):
+        are_runs.update(groups)
+    for stem, names in groups.items():
+        if len(names) > 1 and stem in are_runs:
             yield (
-                f"{listed(names[:2])} look like runs of {stem or 'one configuration'}, but count as "
+                f"{listed([*names][:2])} look like runs of {stem or 'one configuration'}, but count as "
                 "configurations; import lines with columns config and seed, or write {seed} in --pattern"
             )
     yield from _about_spellings(configs, "configurations")
 
 
 def _about_spellings(names: Sequence[str], noun: str) -> Iterator[str]:
-    """Yield which names differ only in case, blanks or the encoding of letters."""
-    alike = [names for names in _grouped({name: _folded(name) for name in names}).values() if len(names) > 1]
-    if alike:
-        pairs = some_of([listed(map(repr, names)) for names in alike])
+    """Yield which names differ only in case, blanks or the encoding of letters: é has two in Unicode."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        folded = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+        spellings.setdefault(folded, []).append(name)
+    if alike := [own for own in spellings.values() if len(own) > 1]:
+        pairs = some_of([listed(map(repr, own)) for own in alike])
         why = f"{pairs} count as different {noun}, but differ only in case, blanks or encoding"
         yield f"{why}; spell them alike if they are the same"
-
-
-def _folded(name: str) -> str:
-    """Return a name without blanks and case, and each letter in one encoding: é has two in Unicode."""
-    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def _grouped(stems: Mapping[str, str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for name, stem in stems.items():
-        groups.setdefault(stem, []).append(name)
-    return groups
-
-
-def _numbered_alike(configs: Sequence[str]) -> dict[str, str]:
-    """Return the stem of each name if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
-    matches = [match for match in map(_NUMBERED.fullmatch, configs) if match]
-    stems = {
-        match[0]: "" if re.fullmatch(f"|round|{_RUN}", match[1], re.IGNORECASE) else match[1]
-        for match in matches
-    }
-    numbers = {match[0]: match[2] for match in matches}
-    groups = [frozenset(map(numbers.__getitem__, names)) for names in _grouped(stems).values()]
-    alike = len(matches) == len(configs) and len(set(groups)) == 1
-    return stems if alike and (len(groups) > 1 or "" in stems.values()) else {}

@@ -13,14 +13,13 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
 from abtune.files import followed
 from abtune.ingest.texts import read_text
-from abtune.text import some_of
 
 # What a pattern may read from paths.
 _FIELDS = ("config", "shape", "seed")
@@ -135,23 +134,6 @@ def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
         raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
 
 
-def about_lacking(names: Mapping[Source, frozenset[str]]) -> Iterator[str]:
-    """Yield which sources lack what others of their configuration have; ``names`` says what each has."""
-    kinds: dict[str, set[frozenset[str]]] = {}
-    for source, own in names.items():
-        kinds.setdefault(source.config, set()).add(own)
-    lacking: dict[str, list[Path]] = {}
-    for source, own in names.items():
-        # Sources without a common name are of another suite, or have one benchmark each.
-        alike = (kind for kind in kinds[source.config] if kind & own)
-        if lost := sorted(own.union(*alike) - own):
-            of = f" of {source.config}" if source.config else ""
-            lacking.setdefault(f"no {some_of(lost)}, which others{of} have", []).append(source.path)
-    for note, (first, *more) in lacking.items():
-        files = f"{first} and {len(more):,} more have" if more else f"{first} has"
-        yield f"{files} {note}; these runs count as missing, not as failed"
-
-
 def find_matching(pattern: str) -> tuple[Source, ...]:
     """Return the sources whose paths match a pattern; the baseline comes first."""
     words = _WORDS.split(pattern)
@@ -178,11 +160,6 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
     lengths = _words_of_baselines(configs)
     baseline = min(lengths, key=lengths.__getitem__)
     return sorted(lengths, key=lambda name: name != baseline)
-
-
-def is_baseline(name: str) -> bool:
-    """Return whether a name says that it is the baseline: old, base or the like."""
-    return _BASELINES.fullmatch(name.casefold()) is not None
 
 
 def about_baseline(configs: Sequence[str], shapes: Sequence[str] = ()) -> Iterator[str]:

@@ -14,14 +14,13 @@ from abtune.ingest.units import (
     MEANS,
     PER_SECOND,
     STATISTICS,
-    UNITS,
     Heading,
     read_heading,
     split_unit,
     unit_named,
     words_of,
 )
-from abtune.text import listed, shortened
+from abtune.text import shortened
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
@@ -52,6 +51,9 @@ _QUOTIENT = re.compile(
     r"(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
 )
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
+AS_CONFIGURATIONS = (
+    "if columns are configurations: write units there, such as 'old (ms)', or give --unit and a column seed"
+)
 NAMES_FIRST = "its first line holds values; write above it names of columns: shape,config,seed,time_ms"
 # The names of a column of times that needs no --columns.
 _TIME_NAMES = ("time", "latency", "duration")
@@ -193,22 +195,6 @@ def sizes(names: Iterable[str]) -> set[str]:
     extents = _EXTENTS.intersection(folded)
     sized = {*filter(SIZE.fullmatch, folded), *(extents if len(extents) > 1 else ())}
     return {folded[name] for name in sized}
-
-
-def as_configurations(names: Sequence[str], *, has_runs: bool) -> str:
-    """Return what to do if columns are configurations; empty if fewer than two may be.
-
-    Their units may be told if a column numbers runs. Without one, they may be a time and something else.
-    """
-    may = [name for name in names if not NEVER.fullmatch(name.casefold()) and name.casefold() not in RUNS]
-    if len(may) < 2 or len(parts_of_runs(may)) > 1:
-        return ""
-    remedy = f"write their unit there, such as '{shortened(may[0])} (ms)'"
-    runs = [name for name in names if name.casefold() in RUNS]
-    if has_runs or runs:
-        options = [f"--columns {shlex.quote(f'seed={name}')}" for name in runs[:1] if not has_runs]
-        remedy = " ".join([*options, *["--unit UNIT"] * (not have_units(may, UNITS))])
-    return f"if {listed(map(shortened, may), most=6)} are configurations: {remedy}"
 
 
 def parts_of_runs(names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ def read_weights(path: Path) -> Mapping[str, float]:
         text = read_text(path)
         is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
         with naming(path):
-            for where, label, value in _json_weights(text) if is_json else _csv_weights(text):
+            for where, label, value in _entries(text, is_json=is_json):
                 if label in weights:
                     raise InputError(f"{where}: {shortened(label)!r} has a weight already")
                 with naming(where):
@@ -34,19 +34,15 @@ def read_weights(path: Path) -> Mapping[str, float]:
     return {label: weight for label, weight in weights.items() if weight}
 
 
-def _csv_weights(text: str) -> Iterator[tuple[str, str, object]]:
+def _entries(text: str, *, is_json: bool) -> Iterator[tuple[str, str, object]]:
     """Yield the place, the label and the value of each entry."""
+    if is_json:
+        if not isinstance(document := parse_json(text), dict):
+            raise InputError("give an object of weights by label")
+        yield from ((f"weight of {shortened(label)!r}", label, value) for label, value in document.items())
+        return
     for number, (line, cells) in enumerate(csv_rows(text)):
-        if number == 0 and cells[0].lower() in {"label", "shape"}:
-            continue
-        if len(cells) != 2 or not cells[0]:
-            raise InputError(f"line {line} is not label,weight")
-        yield f"line {line}", cells[0], cells[1]
-
-
-def _json_weights(text: str) -> Iterator[tuple[str, str, object]]:
-    document = parse_json(text)
-    if not isinstance(document, dict):
-        raise InputError("give an object of weights by label")
-    for label, value in document.items():
-        yield f"weight of {shortened(label)!r}", label, value
+        if number or cells[0].lower() not in {"label", "shape"}:
+            if len(cells) != 2 or not cells[0]:
+                raise InputError(f"line {line} is not label,weight")
+            yield f"line {line}", cells[0], cells[1]

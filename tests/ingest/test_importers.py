@@ -91,36 +91,26 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("Results\n", "abtune import lists what it reads"),
         (
             "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",
-            "take out dtype, or write it into the labels: --columns shape=shape+dtype",
+            "if old_ms and new_ms are configurations: abtune import timings file.txt --columns shape=shape+d",
         ),
         (  # without the column status, times of failed runs would count
             "shape,gpu,old_ms,new_ms,status\nx,A100,1,2,ok\n",
-            "take out gpu, or write it into the labels: --columns shape=shape+gpu",
+            "timings file.txt --columns shape=shape+gpu --out",
         ),
-        ("shape,,old_ms,new_ms\nx,A100,1,2\n", "column 2 has no name; give it one, or take it out"),
         ("foo,status,a_ms,b_ms\nx,ok,1,2\n", "timings file.txt --columns shape=foo --out file.nc"),
         ("foo,a (GB/s),b (GB/s)\nx,1,2\n", "timings file.txt --columns shape=foo --out file.nc"),
-        ("kernel,config,run1,run2\nx,old,1,2\n", "put columns of several runs below each other, with a"),
         (
             "M,N,a,b\n128,1,1.5,1.4\n",
-            "if each of the other columns is a configuration: abtune import timings file.txt "
+            "if a and b are configurations: abtune import timings file.txt "
             "--columns shape=M+N --unit UNIT --out",
         ),
         *(
-            (
-                text,
-                "if old and new are configurations: write their unit there, such as 'old (ms)'; then --shape",
-            )
-            for text in ("old,new\n1.5,1.4\n", "old,new\n15,14\n")
-        ),
-        ("a,b,c\n1.5,1.4,1.3\n", "if a, b and c are configurations: write their unit there"),
-        (
-            '{"old": {"x": [2.5], "y": [3.5]}, "new": {"x": [2.4], "y": [3.4]}}',
-            'if they are shapes, write them outside: {"gemm": {"old": [1.2], "new": [1.1]}}',
+            (text, "if columns are configurations: write units there, such as 'old (ms)'")
+            for text in ("old,new\n1.5,1.4\n", "old,new\n15,14\n", "a,b,c\n1.5,1.4,1.3\n")
         ),
         (
             "op name,batch size,a,b\nx,1,1.5,1.4\n",
-            "if each of the other columns is a configuration: abtune import timings "
+            "if a and b are configurations: abtune import timings "
             "file.txt --columns 'shape=op name+batch size' --unit UNIT --out",
         ),
         (
@@ -146,11 +136,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit UNIT --out file.nc"),
         (
             '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
-            "--columns shape=grid+tile; if one is",
+            "--columns shape=grid+tile --out",
         ),
         (
             '{"grid": 8, "' + "t" * 3_000 + '": 8, "cpu_ms": 2, "gpu_ms": 1}',
-            f"--columns shape=grid+{'t' * 386}...; if",
+            f"--columns shape=grid+{'t' * 386}... --out",
         ),
         ('{"a": {"old": 1.0, "new": 2}, "b": {"old": 1, "new": 3}}', "--columns shape=key --unit UNIT --out"),
         ('{"a": {"old": [1.0, 2], "new": [2]}, "b": {"old": [1], "new": [3]}}', "--columns shape=key --unit"),
@@ -168,7 +158,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("k,Calls,TotalDurationNs,AverageNs\nx,2,8,4\n", "or name a mean: --columns time=NAME"),
         (
             f"k,{','.join(f't{n}_ms,size{n}' for n in range(9))}\nx{',1' * 18}\n",
-            "if t0_ms, t1_ms, t2_ms, t3_ms, t4_ms, t5_ms and 3 more are configurations, take out size0, ",
+            "if t0_ms, t1_ms, t2_ms, t3_ms, t4_ms, t5_ms and 3 more are configurations: abtune import",
         ),
         ("counter-value,unit,event,event-runtime\n4,msec,cpu-clock,4000000\n", "time=NAME --out"),
         ("a,metric_unit,y_value\nx,ms,5\nx,ms,6\n", "shape=NAME,config=NAME,time=y_value --out file.nc"),
@@ -202,7 +192,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("Device ID 0\n\nm,n,us\n8,8,1.5\n", "its table begins in line 3: tail -n +3 file.txt > NAME.csv"),
         (
             "tuning,runtime_a,runtime_b\nx,1.5,1.6\n\nkernel,fom,runtime_a,runtime_b\nx,1,1.5,1.6\n",
-            "if each of the other columns is a configuration",
+            "if runtime_a and runtime_b are configurations",
         ),
         (
             "Results of May,,,\n,,,\nshape,config,seed,time_ms\nx,a,0,1.5\n",
@@ -229,7 +219,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             ",N,Triton,Torch\n0,256,4.1,4.2\n",
-            "is a configuration: abtune import timings file.txt --columns shape=N --unit UNIT",
+            "are configurations: abtune import timings file.txt --columns shape=N --unit UNIT",
         ),
         (
             '{"results": [{"times": {}}]}',
@@ -259,7 +249,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("shape,config,time (min)\nx,a,9\n", "it has no column of times; write its timings as CSV with"),
         (
             "# R\n\n| Case | Old (ms) | New (ms) | Change |\n|:-|-:|-:|-:|\n| x | 1 | 2 | - |\n",
-            "take out Change",
+            "line 3: call the first column Shape, and take",
         ),
         (
             "|M|N|old TFLOPS|new TFLOPS|\n|-|-|-|-|\n|1|2|3|4|\n",
@@ -268,8 +258,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("shape,old ms,new ms\nx,1,2\n", "write units in brackets, such as old (ms)"),
         ("|Language|Time, s|Memory, MiB|\n|-|-|-|\n|C|1|2|\n", "in brackets, such as Time (s)"),
         ("|Variant|gemm (ms)|conv (ms)|\n|-|-|-|\n|old|1|2|\n", "line 1: its lines are configurations; tran"),
-        ("config,gemm_us,conv_us\nold,1,2\n", "df.melt('config', var_name='shape', value_name='time_us')"),
-        ("config,gemm_us,conv_ms\nold,1,2\n", "if it has a line for each timing"),
+        ("config,gemm_us,conv_us\nold,1,2\n", "its lines are configurations; transpose it"),
         ("== ==\nShape old\n== ==\nx 1\n== ==\n", "take out its rules, and put commas between columns: sed"),
         (
             '{"old": [1.2, 1.3], "new": [1.1, 1]}',
@@ -673,6 +662,17 @@ def test_an_import_says_which_shapes_look_like_one(tmp_path: Path, other: str) -
     values = {option.name: option.default for option in importer.options}
     notes = run_importer(importer, inputs, values).notes
     assert [note for note in notes if note.startswith(f"'conv 3x3' and '{other}' count as different shapes")]
+
+
+def test_an_import_says_which_shapes_have_fewer_runs(tmp_path: Path) -> None:
+    """A file is a seed, so a shape that one file lacks has a run less."""
+    for number, shapes in enumerate(("xyz", "x", "xz")):
+        lines = "".join(f"{shape},a,{number + 1}\n" for shape in shapes)
+        (tmp_path / f"{number}.csv").write_text(f"shape,config,time_us\n{lines}", encoding="utf-8")
+    inputs = sources(*sorted(tmp_path.iterdir()))
+    values = {"unit": "", "shape": "", "columns": "", "seed-is": "file"}
+    notes = run_importer(recognise(inputs), inputs, values).notes
+    assert notes[-1] == "a has fewer runs of y, z than of others; they are missing, not failed"
 
 
 def test_an_import_says_how_many_shapes_have_all_configurations(tmp_path: Path) -> None:

@@ -60,17 +60,6 @@ def test_a_last_line_that_does_not_end_is_said(tmp_path: Path, text: str, *, is_
     assert any("its last line does not end" in note for note in notes) == is_cut
 
 
-def test_a_file_that_lacks_a_shape_is_said(tmp_path: Path) -> None:
-    """Each file is a seed, so a shape that one lacks has a seed less."""
-    texts = ["|x|1|2|\n|y|3|4|", "|x|1.1|2|\n|y|3.1|4|", "|x|1.2|2|"]
-    for number, rows in enumerate(texts):
-        text = f"|Shape|old (s)|new (s)|\n|-|-|-|\n{rows}\n"
-        (tmp_path / str(number)).write_text(text, encoding="utf-8")
-    sources = [Source(path=tmp_path / str(number)) for number in range(3)]
-    *_, note = PUBLISHED.read(sources, {"unit": ""}).notes
-    assert note == f"{tmp_path / '2'} has no y, which others have; these runs count as missing, not as failed"
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -68,15 +68,6 @@ def test_tasks_may_have_different_numbers_of_trials(tmp_path: Path) -> None:
     assert "runs have 2 to 3 trials; fewer trials find slower winners" in read(*runs).notes
 
 
-def test_a_file_that_lacks_a_task_is_said(tmp_path: Path) -> None:
-    """A search that was stopped has fewer tasks than others of its configuration."""
-    for number, tasks in enumerate((("k", "l"), ("k",), ("k", "l"))):
-        lines = (OK.replace('"k"', f'"{task}"').replace("0.001", f"{number + 1}") for task in tasks)
-        (tmp_path / f"{number}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    said = f"{tmp_path / '1'} has no l, which others of a have; these runs count as missing, not as failed"
-    assert read(f"a={tmp_path}/*").notes[-1] == said
-
-
 @pytest.mark.parametrize("order", ["irv", "riv", "vri"])
 def test_the_first_format_of_autotvm(tmp_path: Path, order: str) -> None:
     """Before TVM 0.7 a key had one letter, as those of Ansor have; old Python wrote them in any order."""

@@ -17,7 +17,7 @@ from abtune.dataset.provenance import all_trials_made, between_each_two, with_ca
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Values
-from abtune.ingest.sources import Source, about_lacking, check_new, label_told, recorded_path
+from abtune.ingest.sources import Source, check_new, label_told, recorded_path
 from abtune.ingest.texts import read_text
 from abtune.shapes import shape_named, shape_values
 from abtune.text import listed
@@ -106,8 +106,7 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
             **_about_targets(cells),
         },
     )
-    lacking = about_lacking({source: frozenset(own) for source, own in labels.items()})
-    return Imported(dataset=dataset, notes=(*_notes(dataset, seed_unit), *lacking))
+    return Imported(dataset=dataset, notes=tuple(_notes(dataset, seed_unit)))
 
 
 def _by_cell(

@@ -20,7 +20,7 @@ from abtune.dataset.provenance import Caveat, between_each_two, with_caveats
 from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, about_lacking, label_told, recorded_path
+from abtune.ingest.sources import Source, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
 from abtune.ingest.timings.conditions import about_columns, conditions_of
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading, split_names
@@ -120,7 +120,7 @@ def _check_alike(readings: Collection[Reading]) -> None:
 
 
 def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
-    """Yield what was noted of files, each note once, and which of them lack what others have."""
+    """Yield what was noted of files, each note once."""
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
@@ -128,12 +128,6 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
     for note, (first, *more) in said.items():
         files = f"{first} and {count(len(more), 'more file')}" if more else first
         yield f"{files}: {note}"
-    yield from about_lacking(
-        {
-            source: frozenset(name for cell in reading.cells if (name := cell.name or cell.shape))
-            for source, reading in readings.items()
-        }
-    )
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:

@@ -13,6 +13,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.boosts import EITHER
 from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
+    AS_CONFIGURATIONS,
     FIELDS,
     NAMES_FIRST,
     NEVER,
@@ -21,7 +22,6 @@ from abtune.ingest.table_columns import (
     SHAPES,
     TOTALS,
     UNIT,
-    as_configurations,
     check_names,
     have_units,
     known_heading,
@@ -176,31 +176,11 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         # A table may have several columns of units. A metric may have another unit than the time.
         surest = max(units, key=lambda name: (name == beside, name[:4] == "time", name[:4] == "unit"))
         columns["unit"] = known[surest]
-    for name, wanted in names.items():
-        columns[name] = index_of(wanted, row)
+    columns |= {name: index_of(wanted, row) for name, wanted in names.items()}
     if "time" not in names:
-        times = time_columns(row)
-        first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-        others = list(_configurations(row, columns).values())
-        has_runs = not columns.keys().isdisjoint({"seed", "round", "repeat"})
-        has_stub = first or "shape" in columns or (has_runs and unit)
-        is_wide = len(others) > 1 and (has_stub or have_units(others, UNITS))
-        if is_wide and not times and columns.keys().isdisjoint({"config", "unit"}):
-            table = read_wide_columns(row, {**first, **columns}, unit)
-            if unit and unit not in table.units.values():
-                raise InputError(f"the unit is told twice, by the headings and by --unit {unit}; keep one")
+        if table := _read_wide(row, columns, unit):
             return table
-        if not times and len(others) == 1 and ("shape" in columns or first) and _may_be_time(others[0]):
-            columns, times = {**first, **columns}, [row.index(others[0])]
-        if len(times) != 1:
-            is_wide = not times and "config" not in columns
-            remedy = as_configurations(others, has_runs=has_runs) if is_wide else ""
-            raise DatasetError(
-                f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
-                f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
-                f"time_ns, or in the column that --columns time=NAME names{remedy and f'; {remedy}'}"
-            )
-        columns["time"] = times[0]
+        columns = _with_time(row, columns)
     time = row[columns["time"]]
     means = means_of(time, row) if "time" not in names or words_of(time) & TOTALS else []
     if means:  # of many calls, whose number may differ (trtexec --exportProfile, rocprof --stats)
@@ -208,9 +188,37 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
         raise DatasetError(f"{both}; name the one to take: --columns {shlex.quote(f'time={means[0]}')}")
     if len(set(columns.values())) < len(columns):
         raise InputError("one column would be two things; give each a column of its own by --columns")
-    return Table(
-        names=row, columns=columns, units={columns["time"]: _unit_of(row, columns, unit)}, configs={}
-    )
+    units_of = {columns["time"]: _unit_of(row, columns, unit)}
+    return Table(names=row, columns=columns, units=units_of, configs={})
+
+
+def _read_wide(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table | None:
+    """Return the table if it has a column for each configuration; else None."""
+    others = _configurations(row, columns).values()
+    first = {"shape": 0} if row[0].casefold() in SHAPES else {}
+    has_stub = {"shape"} & {*first, *columns} or ({"seed", "round", "repeat"} & {*columns} and unit)
+    is_wide = len(others) > 1 and (has_stub or have_units([*others], UNITS))
+    if not is_wide or time_columns(row) or {"config", "unit"} & {*columns}:
+        return None
+    table = read_wide_columns(row, {**first, **columns}, unit)
+    if unit and unit not in table.units.values():
+        raise InputError(f"the unit is told twice, by the headings and by --unit {unit}; keep one")
+    return table
+
+
+def _with_time(row: Sequence[str], columns: Mapping[str, int]) -> dict[str, int]:
+    """Return the columns with the one that holds the times by its name, or that alone may hold them."""
+    times, others = time_columns(row), [*_configurations(row, columns).values()]
+    first = {"shape": 0} if row[0].casefold() in SHAPES else {}
+    if not times and len(others) == 1 and {"shape"} & {*first, *columns} and _may_be_time(others[0]):
+        return {**first, **columns, "time": row.index(others[0])}
+    if len(times) != 1:
+        raise DatasetError(
+            f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among {listed_columns(row)}; "
+            "a line holds one timing, in a column time_s, time_ms, time_us or time_ns, or in the column that "
+            f"--columns time=NAME names{'' if times else f'; {AS_CONFIGURATIONS}'}"
+        )
+    return {**columns, "time": times[0]}
 
 
 def _configurations(row: Sequence[str], columns: Mapping[str, int]) -> dict[int, str]:
