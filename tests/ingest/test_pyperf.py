@@ -45,15 +45,15 @@ def test_names_may_be_configurations() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"metadata": {}}, "JSON, but not of pyperf: .*; there is no 'name'"),
-        ({"metadata": 7}, "JSON, but not of pyperf"),
-        ({"benchmarks": [{"runs": [3]}]}, "JSON, but not of pyperf"),
+        ({"metadata": {}}, "is not a file of pyperf; there is no 'name'"),
+        ({"metadata": 7}, "is damaged, or is not a file of pyperf"),
+        ({"benchmarks": [{"runs": [3]}]}, "is damaged, or is not a file of pyperf"),
         ({"metadata": {"name": "x", "unit": "byte"}}, "x is in 'byte', which is no time"),
         ({"benchmarks": [{"runs": [{"values": [0]}]}]}, "a time must be positive, not 0"),
         ({"benchmarks": [{"runs": [{"values": 1}]}]}, r"runs\[0\].values: is not a list of times"),
         ({"benchmarks": [{"runs": [{"warmups": []}]}]}, "has no timings"),
         ({"benchmarks": [{"runs": [{"values": [1]}]}] * 2}, "'x' is already in benchmarks"),
-        ({"benchmarks": 7}, "JSON, but not of pyperf"),
+        ({"benchmarks": 7}, "is damaged, or is not a file of pyperf"),
     ],
 )
 def test_what_is_not_of_pyperf_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:

@@ -24,6 +24,7 @@ from abtune.ingest.timings.timings import OPTIONS, read_columns
 from abtune.ingest.units import PER_SECOND, to_seconds, unit_named
 from abtune.text import shortened
 
+# What Kernel Tuner's T4 files say of a trial.
 _T4_STATUS: Mapping[str, TrialStatus] = {
     "correct": TrialStatus.OK,
     "compile": TrialStatus.BUILD_FAILED,
@@ -32,17 +33,13 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
 }
-# What stands in place of a time in Kernel Tuner's cache, and means the same as in its T4 files; or what KTT
-# writes beside one. No blanks and marks.
+# What stands in place of a time in its cache, in CSV of abtune or beside a time of KTT; no blanks and marks.
 _WITHOUT_TIME = {
-    "compilationfailedconfig": TrialStatus.BUILD_FAILED,
-    "compilationfailed": TrialStatus.BUILD_FAILED,
-    "devicelimitsexceeded": TrialStatus.NOT_RUN,
-    "invalidconfig": TrialStatus.NOT_RUN,
-    "timeout": TrialStatus.TIMED_OUT,
-    # As abtune itself names them.
-    "buildfailed": TrialStatus.BUILD_FAILED,
-    "timedout": TrialStatus.TIMED_OUT,
+    **dict.fromkeys(
+        ("compilationfailedconfig", "compilationfailed", "buildfailed"), TrialStatus.BUILD_FAILED
+    ),
+    **dict.fromkeys(("devicelimitsexceeded", "invalidconfig"), TrialStatus.NOT_RUN),
+    **dict.fromkeys(("timeout", "timedout"), TrialStatus.TIMED_OUT),
 }
 # Python before 3.6 wrote the keys of AutoTVM in any order.
 _TVM = re.compile(

@@ -61,8 +61,8 @@ _DOT_NET_JOB = re.compile(r": (?:Job-[A-Z]+\((?P<settings>.*?)\)|(?P<name>[^(\[]
 _PYPERF_SETTINGS, _PYPERF_OTHERS = ("hostname",), ("python_version", "python_implementation")
 _JMH_LONG = {"min": 60, "hr": 3_600, "day": 86_400}
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
-# Yields the cells of a file by its text and path.
-_ReadCells: TypeAlias = Callable[[str, Path], Iterator[FileCell]]
+# Yields the cells of a file by its text, or the JSON in it, and its path.
+_ReadCells: TypeAlias = Callable[[Any, Path], Iterator[FileCell]]
 _NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
 
 
@@ -77,8 +77,8 @@ def named_importer(
 ) -> Callable[[_ReadCells], Importer]:
     """Make an importer of a function that reads the text of one file; its docstring is the help.
 
-    Its files are known by a pattern, or are JSON with values of these names. ``seed`` says what a seed is,
-    ``has_pairs`` whether a file may have both configurations.
+    It takes the JSON of ``files`` called so. They are known by a pattern, or by values of these names.
+    ``seed`` says what a seed is, ``has_pairs`` whether a file may have both configurations.
     """
     known = known_by.search if isinstance(known_by, re.Pattern) else partial(is_json_of, names=known_by)
 
@@ -88,7 +88,7 @@ def named_importer(
             kind=kind,
             summary=f"{(read_cells.__doc__ or '').rstrip()} {_NAMES}",
             recognises=lambda _, text: bool(known(text)),
-            read=partial(_read, read_cells, kind, seed),
+            read=partial(_read, read_cells, kind, seed, files),
             run_is=kind[:1].upper() + kind[1:],
             options=(_SHAPE, CONFIGS, *[SEED_IS] * has_pairs),
             examples=f"\n  abtune import {name} --run old='old-{files}' --run new='new-{files}' --out t.nc\n",
@@ -98,15 +98,16 @@ def named_importer(
 
 
 def _read(
-    read_cells: _ReadCells, kind: str, seed: str, sources: Sequence[Source], values: Values
+    read_cells: _ReadCells, kind: str, seed: str, files: str, sources: Sequence[Source], values: Values
 ) -> Imported:
     readings: dict[Source, Reading] = {}
     seeds: Counter[tuple[str, str, str | None]] = Counter()
     for source, text in read_once(sources):
         if source.seed_in_path and seed != "file":
             raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
-        with naming(source.path):
-            cells = list(named_cells(read_cells(text, source.path), text))
+        with naming(source.path), well_formed(f"is damaged, or is not {kind}"):
+            document = parse_json(text) if files.endswith(".json") else text
+            cells = list(named_cells(read_cells(document, source.path), text))
         for index, cell in enumerate(cells):
             # Criterion has a file for each benchmark, so seeds are counted by its name, too.
             key = (source.config, source.shape, cell.name)
@@ -118,13 +119,13 @@ def _read(
 
 
 @named_importer("asv", "a result of asv", ["result_columns"], has_pairs=True)
-def asv(text: str, _path: Path) -> Iterator[FileCell]:
+def asv(document: Any, _path: Path) -> Iterator[FileCell]:
     """Read results of asv, written with --record-samples.
 
     Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
     Benchmarks that failed or that count something else than time are left out.
     """
-    match parse_json(text):
+    match document:
         case {"result_columns": list(columns), "results": dict(results), "version": 2}:
             pass
         case _:
@@ -145,18 +146,16 @@ def asv(text: str, _path: Path) -> Iterator[FileCell]:
 
 
 @named_importer("criterion", "a sample of criterion", _CRITERION, files="*/*/new/sample.json")
-def criterion(text: str, path: Path) -> Iterator[FileCell]:
+def criterion(document: Any, path: Path) -> Iterator[FileCell]:
     """Read target/criterion/*/new/sample.json of criterion.
 
     The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
     seed, and its samples are repeats.
     """
-    document = parse_json(text)
-    with well_formed("JSON, but not of criterion: as many iters as times"):
-        counts, times = document["iters"], all_seconds(document["times"], "ns", "times")
-        if min(counts) < 1:
-            raise DatasetError(f"iters: {min(counts)} is no number of iterations")
-        seconds = tuple(time / count for time, count in zip(times, counts, strict=True))
+    counts, times = document["iters"], all_seconds(document["times"], "ns", "times")
+    if min(counts) < 1:
+        raise DatasetError(f"iters: {min(counts)} is no number of iterations")
+    seconds = tuple(time / count for time, count in zip(times, counts, strict=True))
     beside = path.with_name("benchmark.json")
     named = read_text(beside)
     said = "has no full_id, the name of the benchmark; copy criterion's folder whole"
@@ -245,83 +244,77 @@ def cargo_bench(text: str, _path: Path) -> Iterator[FileCell]:
 
 
 @named_importer("jmh", "a JSON of JMH", ["primaryMetric"], seed="fork")
-def jmh(text: str, _path: Path) -> Iterator[FileCell]:
+def jmh(document: Any, _path: Path) -> Iterator[FileCell]:
     """Read the JSON of JMH (-rf json), whose forks are seeds.
 
     Each fork is a fresh process, so it is a seed, also over several files. Its iterations are repeats. A
     throughput becomes the time of an operation.
     """
-    document = parse_json(text)
-    with well_formed("JSON, but not of JMH: a list of benchmarks, each with a primaryMetric"):
-        for number, entry in enumerate(document):
-            where, metric = f"[{number}]", entry["primaryMetric"]
-            params = ", ".join(f"{param}={value}" for param, value in entry.get("params", {}).items())
-            name, unit = entry["benchmark"] + f"({params})" * bool(params), metric["scoreUnit"]
-            is_rate, unit = unit.startswith("ops/"), unit.removeprefix("ops/").removesuffix("/op")
-            unit, seconds = ("s", _JMH_LONG[unit]) if unit in _JMH_LONG else (unit, 1)
-            if unit not in PER_SECOND:
-                raise DatasetError(f"{where}: {name} is in {metric['scoreUnit']}; run JMH with -tu ns")
-            if "rawData" not in metric:  # with -bm sample, JMH counts equal times
-                raise DatasetError(f"{where}: {name} has a histogram, no single times; run JMH with -bm avgt")
-            note = "throughputs are read as the time of an operation" if is_rate else ""
-            settings = said_in(entry, _JMH_SETTINGS)
-            others = said_in(entry, _JMH_OTHERS)
-            cell = FileCell(where=where, name=name, rounds=(), note=note, settings=settings, others=others)
-            for fork in metric["rawData"]:
-                times = [seconds / score if is_rate and score else seconds * score for score in fork]
-                yield replace(cell, rounds=(all_seconds(times, unit, where),))
+    for number, entry in enumerate(document):
+        where, metric = f"[{number}]", entry["primaryMetric"]
+        params = ", ".join(f"{param}={value}" for param, value in entry.get("params", {}).items())
+        name, unit = entry["benchmark"] + f"({params})" * bool(params), metric["scoreUnit"]
+        is_rate, unit = unit.startswith("ops/"), unit.removeprefix("ops/").removesuffix("/op")
+        unit, seconds = ("s", _JMH_LONG[unit]) if unit in _JMH_LONG else (unit, 1)
+        if unit not in PER_SECOND:
+            raise DatasetError(f"{where}: {name} is in {metric['scoreUnit']}; run JMH with -tu ns")
+        if "rawData" not in metric:  # with -bm sample, JMH counts equal times
+            raise DatasetError(f"{where}: {name} has a histogram, no single times; run JMH with -bm avgt")
+        note = "throughputs are read as the time of an operation" if is_rate else ""
+        settings = said_in(entry, _JMH_SETTINGS)
+        others = said_in(entry, _JMH_OTHERS)
+        cell = FileCell(where=where, name=name, rounds=(), note=note, settings=settings, others=others)
+        for fork in metric["rawData"]:
+            times = [seconds / score if is_rate and score else seconds * score for score in fork]
+            yield replace(cell, rounds=(all_seconds(times, unit, where),))
 
 
 @named_importer("benchmark-dotnet", "a JSON of BenchmarkDotNet", ["HostEnvironmentInfo"], seed="launch")
-def benchmark_dotnet(text: str, _path: Path) -> Iterator[FileCell]:
+def benchmark_dotnet(document: Any, _path: Path) -> Iterator[FileCell]:
     """Read the JSON of BenchmarkDotNet (JsonExporter.Full).
 
     Each launch is a fresh process, so it is a seed, also over several files. Its results are repeats, in
     nanoseconds of an operation, as BenchmarkDotNet itself takes them.
     """
-    document = parse_json(text)
-    with well_formed("JSON, but not of BenchmarkDotNet: Benchmarks with a FullName and Measurements"):
-        host = document.get("HostEnvironmentInfo")
-        settings, others = said_in(host, _DOT_NET_SETTINGS), said_in(host, _DOT_NET_OTHERS)
-        jobs = Counter(entry.get("FullName") for entry in document["Benchmarks"])
-        for number, entry in enumerate(document["Benchmarks"]):
-            where, launches = f"Benchmarks[{number}]", dict[int, list[float]]()
-            if "Measurements" not in entry:
-                raise DatasetError(f"{where}: has no Measurements; export it with JsonExporter.Full")
-            name = entry["FullName"]
-            if jobs[name] > 1 and (job := _DOT_NET_JOB.search(entry.get("DisplayInfo", ""))):
-                name += f" {job['name'] or job['settings']}"
-            failed = FileCell(where=where, name=name, rounds=(), settings=settings, others=others)
-            for measured in entry["Measurements"]:
-                if "Result" in {measured["IterationMode"], measured.get("IterationStage")}:
-                    time = measured["Nanoseconds"] / measured["Operations"]
-                    launches.setdefault(measured["LaunchIndex"], []).append(time)
-            for times in launches.values():
-                yield replace(failed, rounds=(all_seconds(times, "ns", where),))
-            if not launches and entry.get("Statistics"):
-                raise DatasetError(f"{where}: its Measurements have no results; the file was cut")
-            if not launches:
-                yield failed
+    host = document.get("HostEnvironmentInfo")
+    settings, others = said_in(host, _DOT_NET_SETTINGS), said_in(host, _DOT_NET_OTHERS)
+    jobs = Counter(entry.get("FullName") for entry in document["Benchmarks"])
+    for number, entry in enumerate(document["Benchmarks"]):
+        where, launches = f"Benchmarks[{number}]", dict[int, list[float]]()
+        if "Measurements" not in entry:
+            raise DatasetError(f"{where}: has no Measurements; export it with JsonExporter.Full")
+        name = entry["FullName"]
+        if jobs[name] > 1 and (job := _DOT_NET_JOB.search(entry.get("DisplayInfo", ""))):
+            name += f" {job['name'] or job['settings']}"
+        failed = FileCell(where=where, name=name, rounds=(), settings=settings, others=others)
+        for measured in entry["Measurements"]:
+            if "Result" in {measured["IterationMode"], measured.get("IterationStage")}:
+                time = measured["Nanoseconds"] / measured["Operations"]
+                launches.setdefault(measured["LaunchIndex"], []).append(time)
+        for times in launches.values():
+            yield replace(failed, rounds=(all_seconds(times, "ns", where),))
+        if not launches and entry.get("Statistics"):
+            raise DatasetError(f"{where}: its Measurements have no results; the file was cut")
+        if not launches:
+            yield failed
 
 
 @named_importer("nvbench", "a JSON of nvbench", ["meta", "nvbench"], has_pairs=True)
-def nvbench(text: str, path: Path) -> Iterator[FileCell]:
+def nvbench(document: Any, path: Path) -> Iterator[FileCell]:
     """Read the JSON of nvbench (--json or --jsonbin).
 
     Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
     else a state has their mean. Skipped states are left out.
     """
-    document = parse_json(text)
-    with well_formed("JSON, but not of nvbench: benchmarks with a name and states, which have summaries"):
-        for number, benchmark in enumerate(document["benchmarks"]):
-            for index, state in enumerate(benchmark["states"]):
-                where = f"benchmarks[{number}].states[{index}]"
-                is_skipped, why = state.get("is_skipped"), str(state.get("skip_reason"))
-                if is_skipped and not why.startswith("Unexpected error"):  # else it threw
-                    continue
-                name = f"{benchmark['name']} {state['name']}".strip()
-                failed = FileCell(where=where, name=name, rounds=())
-                yield failed if is_skipped else _nvbench_state(name, state, where, path)
+    for number, benchmark in enumerate(document["benchmarks"]):
+        for index, state in enumerate(benchmark["states"]):
+            where = f"benchmarks[{number}].states[{index}]"
+            is_skipped, why = state.get("is_skipped"), str(state.get("skip_reason"))
+            if is_skipped and not why.startswith("Unexpected error"):  # else it threw
+                continue
+            name = f"{benchmark['name']} {state['name']}".strip()
+            failed = FileCell(where=where, name=name, rounds=())
+            yield failed if is_skipped else _nvbench_state(name, state, where, path)
 
 
 def _nvbench_state(name: str, state: Mapping[str, Any], where: str, path: Path) -> FileCell:
@@ -360,25 +353,21 @@ def _nvbench_samples(sample_file: Path, mean: float, where: str) -> tuple[float,
 
 
 @named_importer("pyperf", "a file of pyperf", ["benchmarks", "metadata", "runs"], seed="process")
-def pyperf(text: str, _path: Path) -> Iterator[FileCell]:
+def pyperf(document: Any, _path: Path) -> Iterator[FileCell]:
     """Read the JSON of pyperf, whose processes are seeds.
 
     pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
     its values are repeats.
     """
-    document = parse_json(text)
-    with well_formed("JSON, but not of pyperf: benchmarks, each with a name and runs"):
-        for number, benchmark in enumerate(document["benchmarks"]):
-            where = f"benchmarks[{number}]"
-            # What all benchmarks share stands in the metadata of the file.
-            metadata = {**document.get("metadata", {}), **benchmark.get("metadata", {})}
-            name, unit = metadata["name"], metadata.get("unit", "second")
-            settings, others = said_in(metadata, _PYPERF_SETTINGS), said_in(metadata, _PYPERF_OTHERS)
-            if unit != "second":
-                raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
-            for index, run in enumerate(benchmark["runs"]):
-                if values := run.get("values"):
-                    seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
-                    yield FileCell(
-                        where=where, name=name, rounds=(seconds,), settings=settings, others=others
-                    )
+    for number, benchmark in enumerate(document["benchmarks"]):
+        where = f"benchmarks[{number}]"
+        # What all benchmarks share stands in the metadata of the file.
+        metadata = {**document.get("metadata", {}), **benchmark.get("metadata", {})}
+        name, unit = metadata["name"], metadata.get("unit", "second")
+        settings, others = said_in(metadata, _PYPERF_SETTINGS), said_in(metadata, _PYPERF_OTHERS)
+        if unit != "second":
+            raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
+        for index, run in enumerate(benchmark["runs"]):
+            if values := run.get("values"):
+                seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
+                yield FileCell(where=where, name=name, rounds=(seconds,), settings=settings, others=others)

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.boosts import EITHER
-from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
     AS_CONFIGURATIONS,
     FIELDS,
@@ -112,7 +111,6 @@ class Table:
     of_pairs: bool = False  # whether the times of a line are a pair
     of_records: bool = False  # whether it is JSON; there a line may have many records
     outcomes: Sequence[int] = ()  # the columns that say how the run or trial of a line ended
-    in_order: Sequence[int] = field(init=False)  # the columns of configurations, the baseline's first
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
@@ -131,8 +129,6 @@ class Table:
 
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs, *self.boosts}
-        numbers = {name: index for index, name in self.configs.items()}
-        self.in_order = [numbers[name] for name in baseline_first(numbers)] if self.boosts else []
         self.unused = [index for index in range(len(self.names)) if index not in used]
         names = {index: self.names[index] for index in self.unused}
         sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already

@@ -15,6 +15,7 @@ from dataclasses import replace
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
 from abtune.ingest.joined_columns import join_columns, with_labels
+from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
     FIELDS,
     OUTCOME,
@@ -340,7 +341,9 @@ def _check_line(row: Sequence[str], table: Table, seconds: Mapping[int, Sequence
                 f"lacks a time of {fewest}; take the line out, or write FAILED if the run failed"
             )
     if table.boosts and sum(map(len, seconds.values())) == len(table.units):  # all are there, and no list
-        known = [(seconds[index][0], rounding_of(row[index])) for index in table.in_order]
+        columns = {name: index for index, name in table.configs.items()}
+        in_order = [columns[name] for name in baseline_first(columns)]
+        known = [(seconds[index][0], rounding_of(row[index])) for index in in_order]
         for index, over in table.boosts.items():
             check_boost(row[index], known, over)
 

@@ -165,7 +165,10 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         if entry.get("error_occurred"):
             times.append(math.nan)  # if all of a benchmark are, its run has failed
             continue
-        times.append(_real_time(entry, where))
+        if (unit := entry.get("time_unit")) not in [*PER_SECOND]:
+            known = ", ".join(PER_SECOND)
+            raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
+        times.append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
         earlier, above = labels.setdefault(name, (where, label))
         if above != label:
             remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
@@ -179,13 +182,6 @@ def _google_benchmark(entries: _Entries, notes: list[str]) -> Iterator[FileCell]
         notes.append(some if name in timings else f"{name} was skipped, and is left out")
     for name, times in timings.items():
         yield repeated(first[name], name, times)
-
-
-def _real_time(entry: Mapping[str, Any], where: str) -> float:
-    unit, known = entry.get("time_unit"), list(PER_SECOND)
-    if unit not in known:
-        raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(known)}")
-    return to_seconds(entry["real_time"], unit, f"{where}.real_time")
 
 
 def _computed(entries: _Entries) -> list[bool]:
