@@ -104,7 +104,8 @@ def _within(document: Any) -> list[Any]:
             raise DatasetError(f"has a time beside its records in {timed[0]}; keep one of them")
         return [document]
     if len(lists) > 1:
-        remedy = "keep one of them, or write a record for each timing, with shape and config in it"
+        one = f"keep one of them: jq '.\"{shortened([*lists][-1])}\"' FILE > NAME.json"
+        remedy = f"{one}; or write a record for each timing, with shape and config in it"
         raise DatasetError(f"has records in {listed(map(shortened, lists))}; {remedy}")
     return next(iter(lists.values()), [document])
 

@@ -1688,7 +1688,7 @@ def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> Non
         ('{"a": 1}', "has no column of times among a"),
         ("[1, 2]", "has no column of times among"),
         ("{}", "JSON without records"),
-        ('{"a": [{"b": 1}], "c": [{"b": 2}]}', "has records in a and c; keep one of them"),
+        ('{"a": [{"b": 1}], "c": [{"b": 2}]}', "has records in a and c; keep one of them: jq"),
         ('[{"a": 1}]\n[{"a": 1}]', "line 1: more than one JSON document"),
         ('[{"a": 1}, {"a"', "the JSON is cut short"),
         ('{"a": 1}\n[2]\n', "line 2: is no record, which is an object of names and values"),
