@@ -44,21 +44,11 @@ _Runs: TypeAlias = Mapping[str, Counter[str]]
 class Conditions:
     """What is to be said of the conditions of all timings."""
 
-    unlike: tuple[str, ...]  # settings that differ between the configurations of a shape
-    noise: tuple[str, ...]  # settings that differ within each configuration alike
+    notes: tuple[
+        str, ...
+    ]  # what the import says: settings that differ between configurations, or within each
+    caveats: tuple[str, ...]  # what every report of the dataset says of the former
     machine: str  # the machine or device of all timings; empty if unknown, or if they have several
-
-    @property
-    def notes(self) -> list[str]:
-        """What the import says."""
-        unlike = [f"{text}; differences may come from that, so run both alike" for text in self.unlike]
-        noise = (f"{text}; their difference counts as noise, so import each by itself" for text in self.noise)
-        return [*unlike, *noise]
-
-    @property
-    def caveats(self) -> list[str]:
-        """What every report of the dataset says."""
-        return [f"{CONFOUNDED} ({text}). Run both alike." for text in self.unlike]
 
 
 def machine_named(text: str) -> dict[str, str]:
@@ -92,8 +82,11 @@ def conditions_of(cells: Iterable[tuple[str, str, Mapping[str, object]]]) -> Con
         elif several and not differ:
             values = listed(map(shortened, dict.fromkeys(itertools.chain(*by_shape[several[0]].values()))))
             noise.append(f"{name}{_of_shapes(several, by_shape)}: {values} in each configuration")
+    alike = (f"{text}; differences may come from that, so run both alike" for text in unlike)
+    within = (f"{text}; their difference counts as noise, so import each by itself" for text in noise)
+    caveats = tuple(f"{CONFOUNDED} ({text}). Run both alike." for text in unlike)
     machine = machines.pop() if len(machines) == 1 else ""
-    return Conditions(unlike=tuple(unlike), noise=tuple(noise), machine=machine)
+    return Conditions(notes=(*alike, *within), caveats=caveats, machine=machine)
 
 
 def about_columns(cells: Iterable[tuple[str, int, Mapping[str, str]]]) -> Iterator[str]:

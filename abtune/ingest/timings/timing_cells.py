@@ -97,7 +97,7 @@ def _unlike(named: Sequence[tuple[FileCell, str, str]]) -> Iterator[Caveat]:
     for cell, label, config in named:
         by_config.setdefault(config, []).append((label, config, cell.settings))
 
-    def differ(configs: Sequence[str]) -> list[str]:
+    def differ(configs: Sequence[str]) -> Sequence[str]:
         return conditions_of(cell for config in configs for cell in by_config[config]).caveats
 
     yield from between_each_two([*by_config], differ)
