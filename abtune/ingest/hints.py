@@ -51,63 +51,71 @@ _MELT = (
     "write a line for each timing, as pandas does: "
     "df.melt(ignore_index=False, value_name='time_ms').reset_index().to_csv('t.csv', index=False)"
 )
-# What to do with files that cannot be used, behind what they hold without blanks; ^ stands for the beginning.
-_REMEDIES = """\
-^command,mean, |Command|Mean[ => it has no single timings; write them: hyperfine --export-json FILE
-^name,min,max,mean, Name(timein => it has no single timings; write them: pytest --benchmark-json FILE
-rawtimes: loops,bestof loop,bestof perloop(mean± => it is of one process, or has a mean; let each process be \
-a seed: python -m pyperf timeit -o FILE
-Performancecounterstatsfor ,msec,task-clock "counter-value": ^real0m => it has no single timings of runs; \
-write them: hyperfine --export-json FILE COMMAND
-oldtime/op sec/opvsbase ,sec/op,CI │sec/op│ => it has no single timings; give the outputs of go test -bench \
-that benchstat compared
-benchmarknamesamplesiterations <BenchmarkResults utils.common.Measurement SelfCPU% window.BENCHMARK_DATA= \
-ops/sec± "rme": => it has means or medians and no single timings; AS_CSV
-BenchmarkTools.Trial: "BenchmarkTools": => write the times of each trial, in Julia: foreach(println, \
-["time_ns"; trial.times]); then give --run and --shape
-^{"device_name": => if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms \
---shape LABEL --out t.nc
-^group,function,value, ^{"group_id": ^{"mean":{"confidence_interval" time:[ => give the files sample.json of \
-criterion: target/criterion/*/new/sample.json
-Time(%),TotalTime(ns), "Time(%)","TotalTime(ns)", => write a line for each kernel: nsys stats --report \
-cuda_gpu_trace --format csv; then --columns 'shape=Name,time=Duration (ns)'
-GPUactivities: "GPUactivities", => write a line for each kernel: nvprof --csv --print-gpu-trace
-"Benchmark","Mode","Threads" ModeCntScore => write JSON: -rf json -rff FILE
-"MetricName","MetricUnit","MetricValue" => write its times alone: ncu --csv --metrics \
-gpu__time_duration.sum; then --columns 'shape=Kernel Name,time=Metric Value,unit=Metric Unit'
-BenchmarkTimeCPUIterations name,iterations,real_time, => write JSON: --benchmark_out=FILE \
---benchmark_out_format=json; or of CSV: --columns shape=name,time=real_time
-|GPUTime| ,GPUTime(sec), => write JSON: --json FILE
-ServingBenchmarkResult => write JSON: --save-result of vLLM, or --output-file of SGLang
-|t/s| avg_ts,stddev_ts => write JSON: llama-bench -o json; its times are in samples_ns
-===Performancesummary=== => write its single times: trtexec --exportTimes=FILE
-^{"layout": => its times are nanoseconds, in stats.samples of each run; AS_CSV
-Outputtemplate:perf, => put a heading above the lines of its runs: (echo perf,engine,impl,name,shape,gops,\
-ctime,best_ms,flops,mean_ms,mean_flops; grep ^perf, FILE) > NAME.csv; then --columns time=mean_ms
-^:::MLL ^"pid": MLPerfResultsSummary => it has the events of a run; AS_CSV
-BenchmarkDotNet=v BenchmarkDotNetv AnalyzeLaunchVariance Measurement_IterationMode => give the JSON of \
-BenchmarkDotNet that JsonExporter.Full writes
-^{"Time": => if go test -bench wrote it, run that without -json
-"commit_hash": => if it is a result of an older asv: asv update
-^{"arch": "min_run_count": => it describes a machine or benchmarks of asv; give its results alone: \
-results/MACHINE/COMMIT-*.json
-|Latency(ms)|Speed(GFLOPS)| TaskDescription|Latency(ms)| ^ElapsedTime(s) => give the file of records that \
-Ansor wrote: RecordToFile
-Current/Best: => give the file of records that AutoTVM wrote: log_to_file
-WeightedLatency(us)| => each line of its tables of tasks begins with something else, such as a date; cut \
-that off: sed 's/^[^ ]* //' FILE
-|op/s|err%| "elapsed";"error%"; => write templates::csv(), rename its column unit; then --columns \
-shape=name,time=elapsed --unit s
-"median(elapsed)": => rename its field unit, which is of no time: sed 's/"unit":/"what":/' FILE > NAME.json; \
-then --columns 'shape=name,time=median(elapsed)' --unit s
-<table <TABLE => write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)
-\\begin{tabular => write the table in markdown, such as | Shape | old (ms) | new (ms) |
-^{"columns":[ ^{"index":[ => write records: df.to_json('t.json', orient='records')
-^{' ^[{' => it has objects as Python prints them; write each by json.dumps
-"configs_timings": ProcessAUTOTUNEbenchmarking DisplayPlugin:tests= => write its trials as CSV with columns \
-shape and time_ms; then abtune import trials --run NAME=FILE
-FunctionMBytes/sec => write CSV: --csv; then --columns shape=function,time=min_runtime --unit s
-"""
+# What to do with files that cannot be used, and what they hold without blanks; ^ stands for the beginning.
+_REMEDIES = {
+    "it has no single timings; write them: hyperfine --export-json FILE": "^command,mean, |Command|Mean[",
+    "it has no single timings; write them: pytest --benchmark-json FILE": "^name,min,max,mean, Name(timein",
+    "it is of one process, or has a mean; let each process be a seed: python -m pyperf timeit -o "
+    "FILE": "rawtimes: loops,bestof loop,bestof perloop(mean±",
+    "it has no single timings of runs; write them: hyperfine --export-json FILE COMMAND": (
+        'Performancecounterstatsfor ,msec,task-clock "counter-value": ^real0m'
+    ),
+    "it has no single timings; give the outputs of go test -bench that benchstat compared": (
+        "oldtime/op sec/opvsbase ,sec/op,CI │sec/op│"
+    ),
+    f"it has means or medians and no single timings; {AS_CSV}": (
+        "benchmarknamesamplesiterations <BenchmarkResults utils.common.Measurement SelfCPU% "
+        'window.BENCHMARK_DATA= ops/sec± "rme":'
+    ),
+    'write the times of each trial, in Julia: foreach(println, ["time_ns"; trial.times]); then '
+    "give --run and --shape": 'BenchmarkTools.Trial: "BenchmarkTools":',
+    "if it is a cache of Kernel Tuner: abtune import trials --run NAME=FILE --unit ms --shape "
+    "LABEL --out t.nc": '^{"device_name":',
+    "give the files sample.json of criterion: target/criterion/*/new/sample.json": (
+        '^group,function,value, ^{"group_id": ^{"mean":{"confidence_interval" time:['
+    ),
+    "write a line for each kernel: nsys stats --report cuda_gpu_trace --format csv; then "
+    "--columns 'shape=Name,time=Duration (ns)'": 'Time(%),TotalTime(ns), "Time(%)","TotalTime(ns)",',
+    "write a line for each kernel: nvprof --csv --print-gpu-trace": 'GPUactivities: "GPUactivities",',
+    "write JSON: -rf json -rff FILE": '"Benchmark","Mode","Threads" ModeCntScore',
+    "write its times alone: ncu --csv --metrics gpu__time_duration.sum; then --columns "
+    "'shape=Kernel Name,time=Metric Value,unit=Metric Unit'": '"MetricName","MetricUnit","MetricValue"',
+    "write JSON: --benchmark_out=FILE --benchmark_out_format=json; or of CSV: --columns "
+    "shape=name,time=real_time": "BenchmarkTimeCPUIterations name,iterations,real_time,",
+    "write JSON: --json FILE": "|GPUTime| ,GPUTime(sec),",
+    "write JSON: --save-result of vLLM, or --output-file of SGLang": "ServingBenchmarkResult",
+    "write JSON: llama-bench -o json; its times are in samples_ns": "|t/s| avg_ts,stddev_ts",
+    "write its single times: trtexec --exportTimes=FILE": "===Performancesummary===",
+    f"its times are nanoseconds, in stats.samples of each run; {AS_CSV.replace('_ms', '_ns')}": '^{"layout":',
+    "put a heading above the lines of its runs: (echo "
+    "perf,engine,impl,name,shape,gops,ctime,best_ms,flops,mean_ms,mean_flops; grep ^perf, FILE) >"
+    " NAME.csv; then --columns time=mean_ms": "Outputtemplate:perf,",
+    f"it has the events of a run; {AS_CSV}": '^:::MLL ^"pid": MLPerfResultsSummary',
+    "give the JSON of BenchmarkDotNet that JsonExporter.Full writes": (
+        "BenchmarkDotNet=v BenchmarkDotNetv AnalyzeLaunchVariance Measurement_IterationMode"
+    ),
+    "if go test -bench wrote it, run that without -json": '^{"Time":',
+    "if it is a result of an older asv: asv update": '"commit_hash":',
+    "it describes a machine or benchmarks of asv; give its results alone: "
+    "results/MACHINE/COMMIT-*.json": '^{"arch": "min_run_count":',
+    "give the file of records that Ansor wrote: RecordToFile": (
+        "|Latency(ms)|Speed(GFLOPS)| TaskDescription|Latency(ms)| ^ElapsedTime(s)"
+    ),
+    "give the file of records that AutoTVM wrote: log_to_file": "Current/Best:",
+    "each line of its tables of tasks begins with something else, such as a date; cut that off: "
+    "sed 's/^[^ ]* //' FILE": "WeightedLatency(us)|",
+    "write templates::csv(), rename its column unit; then --columns shape=name,time=elapsed "
+    "--unit s": '|op/s|err%| "elapsed";"error%";',
+    'rename its field unit, which is of no time: sed \'s/"unit":/"what":/\' FILE > NAME.json; then '
+    "--columns 'shape=name,time=median(elapsed)' --unit s": '"median(elapsed)":',
+    "write the table as CSV: pandas.read_html(FILE)[0].to_csv('t.csv', index=False)": "<table <TABLE",
+    "write the table in markdown, such as | Shape | old (ms) | new (ms) |": "\\begin{tabular",
+    _RECORDS: '^{"columns":[ ^{"index":[',
+    "it has objects as Python prints them; write each by json.dumps": "^{' ^[{'",
+    "write its trials as CSV with columns shape and time_ms; then abtune import trials --run "
+    "NAME=FILE": '"configs_timings": ProcessAUTOTUNEbenchmarking DisplayPlugin:tests=',
+    "write CSV: --csv; then --columns shape=function,time=min_runtime --unit s": "FunctionMBytes/sec",
+}
 _MARKDOWN_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|", re.M)
 # The first column of a table whose lines are configurations.
 _CONFIGS = re.compile("config(uration)?|variant|version|build|compiler|branch|commit", re.IGNORECASE)
@@ -137,10 +145,9 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
         return f"it {str(error).removeprefix(f'{path}: ')}"
     beginning = text[: 2**20]
     compact = f"^{''.join(beginning.split())}"
-    for line in _REMEDIES.splitlines():
-        markers, _, remedy = line.partition(" => ")
+    for remedy, markers in _REMEDIES.items():
         if any(marker in compact for marker in markers.split()):
-            return remedy.replace("AS_CSV", AS_CSV)
+            return remedy
     if not has_records(text):
         return _hint_of_table(path, beginning)
     return _hint_of_csv(path, text, []) or (_ONE_RECORD if _LIST_OF_NUMBERS.search(text) else "")

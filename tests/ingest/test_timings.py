@@ -1790,6 +1790,10 @@ def test_results_under_one_title_are_rounds(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (profile("1", mean=1), "line 1: nothing above the result says what was timed"),
+        (f"a\n{profile('1', mean=2)}", "line 2: the mean is printed as 2, but the 1 timings give 1"),
+        (f"a\n{benchmark('1', '3', min=2)}", "line 2: the min is printed as 2, but the 2 timings give 1"),
+        (f"a\n{benchmark('1', '3', max=2)}", "line 2: the max is printed as 2, but the 2 timings give 3"),
+        (f"a\n{benchmark('1', '4', median=1)}", "line 2: the median is printed as 1, but the 2 timings give"),
         ("a\nProfileResult(mean=1, results=", "line 2: the result is cut short"),
         ("a\nProfileResult(mean=1)", "line 2: the result is cut short"),
         (f"a\nProfileResult(mean=1\n{profile('1', mean=1)}", "line 2: the result is cut short"),

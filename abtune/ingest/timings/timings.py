@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -265,8 +266,17 @@ def read_columns(text: str) -> dict[str, str]:
 
 
 _RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
-_INSIDE = re.compile(r"[^()\[\]]*results=(?:\((?P<tuple>[^()\[\]]*)\)|\[(?P<list>[^()\[\]]*)\])\s*\)")
+_INSIDE = re.compile(
+    r"(?P<printed>[^()\[\]]*)results=(?:\((?P<tuple>[^()\[\]]*)\)|\[(?P<list>[^()\[\]]*)\])\s*\)"
+)
 _SUMMARY = "Execution time summary:"
+# What is printed beside the timings, and how it follows from them.
+_STATISTICS: Mapping[str, Callable[[tuple[float, ...]], float]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+}
 
 
 def has_results(text: str) -> bool:
@@ -278,7 +288,8 @@ def read_printed(text: str) -> Reading:
     """Return all results of a text, each under the last line of text above it.
 
     People paste what ``ProfileResult`` of old versions or ``BenchmarkResult`` of new ones prints under a line
-    that says what was timed. Lines may have been wrapped. Results under one title are rounds.
+    that says what was timed. Lines may have been wrapped, so the printed mean, median and extremes have to
+    follow from the timings. Results under one title are rounds.
     """
     if _SUMMARY in text:
         number = 1 + text.count("\n", 0, text.index(_SUMMARY))
@@ -336,4 +347,18 @@ def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], 
     )
     if not timings:
         raise DatasetError(f"{where}: the result has no timings")
+    _check_statistics(match["printed"], timings, where)
     return timings, match.end()
+
+
+def _check_statistics(printed: str, timings: tuple[float, ...], where: str) -> None:
+    """Check what is printed beside timings: mean, median and extremes follow from them."""
+    for entry in printed.split(","):
+        name, _, value = ("".join(text.split()) for text in entry.partition("="))
+        if name not in _STATISTICS:
+            continue
+        stated = to_seconds(value, "s", f"{where}: {name}")
+        computed = _STATISTICS[name](timings)
+        if not math.isclose(stated, computed, rel_tol=1e-9):
+            differ = f"printed as {shortened(value)}, but the {len(timings)} timings give {computed:.9g}"
+            raise DatasetError(f"{where}: the {name} is {differ}; the text was changed or cut")
