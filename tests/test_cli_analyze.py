@@ -449,7 +449,7 @@ def test_damaged_datasets_are_one_line(make: Callable[[bytes], bytes], said: str
         (lambda data: data.drop_vars("latency"), "the dataset has no variable 'latency'"),
         (lambda data: data.drop_vars("run_status"), "the dataset has no variable 'run_status'"),
         (lambda data: data.drop_vars("config"), "the dataset has no coordinate 'config'"),
-        (lambda data: data.isel(config=[0]), "takes two configurations; the dataset has 'mainline'; put"),
+        (lambda data: data.isel(config=[0]), "and the dataset has only 'mainline'; abtune merge"),
         (lambda data: data.isel(shape=[]), "dimension 'shape' is empty"),
     ],
 )

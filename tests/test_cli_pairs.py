@@ -173,7 +173,7 @@ def test_power_counts_pairs(run: Run) -> None:
         < read(run, "power", "separate.nc", "--shapes", "29", "--boost", "20")["needs"][0]["seeds"]
     )
     text = words(run, "power", "shared.nc")
-    assert "pooled over the shapes of shared.nc (10 pairs): differences of pairs" in text
+    assert "pooled over the shapes of shared.nc: differences of pairs" in text
     assert "pairs that find a boost with 80% power" in text
     assert "Below 6 pairs no shape can be shown to differ." in text
     assert "A boost is found if the test of a verdict finds it." in text

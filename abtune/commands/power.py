@@ -19,7 +19,6 @@ from abtune.commands.common.options import (
 from abtune.commands.common.output import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
-from abtune.text import count
 
 
 @click.command(
@@ -76,7 +75,6 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
     """
     import abtune
     from abtune.compare.settings import candidates_judged
-    from abtune.dataset.schema import is_paired
     from abtune.report.page import Section
     from abtune.sections.power.power_page import power_page
     from abtune.sections.power.seed_plan import BOOSTS, SEEDS
@@ -91,10 +89,7 @@ def power(dataset: str | None, *, destination: Destination, **goal: Any) -> None
         goal["of_candidates"] = candidates_judged(pilot, goal["candidate"])
     goal |= {"boosts": goal["boosts"] or BOOSTS, "seeds": goal["seeds"] or SEEDS}
     plan = abtune.power(pilot, **goal)
-    source = "as given"
-    if pilot is not None:
-        seeds = count(pilot.sizes["seed"], "pair" if is_paired(pilot) else "seed")
-        source = f"pooled over the shapes of {name} ({seeds})"
+    source = f"pooled over the shapes of {name}" if name else "as given"
     destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 

@@ -168,8 +168,8 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
     runs = f"The runs of {skewed.config} are more skewed than {other.config}'s, or skewed and noisier."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     errs = (
-        f"Up to 11% of such reports overstate how many shapes are {claims} (simulated, docs/statistics.md). "
-        "If runs fail rarely and hardly vary otherwise, up to 25% do."
+        f"Still, up to 11% of such reports overstate how many shapes are {claims} (simulated, "
+        "docs/statistics.md). If runs fail rarely and hardly vary otherwise, up to 25% do."
     )
     if gap == 0:
         noisier = f"{skewed.config} are more skewed, or skewed and noisier, in others {other.config}'s."
@@ -177,7 +177,7 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
         pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
     elif may_be_chance(samples):
         errs = (
-            "If some runs are far slower, up to 23% of reports find a false difference (simulated, "
+            "Still, if some runs are far slower, up to 23% of reports find a false difference (simulated, "
             "docs/statistics.md)."
         )
         runs = f"{runs.replace(' are ', ' look ')} {PERHAPS_CHANCE}"

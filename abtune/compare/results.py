@@ -365,7 +365,7 @@ class Analysis:
             If there is no such format.
         """
         forms: dict[str, Any] = load("abtune.report.formats.format_registry:FORMATS")
-        if form not in forms:
+        if form not in [*forms]:  # also if it cannot be hashed
             raise InputError(f"there is no format {form!r}; there are: {', '.join(forms)}")
         return forms[form].render(load("abtune.report.summary:analysis_report")(self), None)
 
@@ -385,7 +385,7 @@ class Analysis:
             If there is no such kind, the data for it are missing, or matplotlib is not installed.
         """
         kinds: dict[str, Any] = load("abtune.sections.figure_kinds:FIGURES")
-        if kind not in kinds:
+        if kind not in [*kinds]:
             raise InputError(f"there is no figure {kind!r}; there are: {', '.join(kinds)}")
         if beside is not None and not kinds[kind].beside:
             raise InputError(f"beside changes nothing in the figure {kind}; leave it out")

@@ -180,9 +180,8 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     """Return the names of baseline and candidate."""
     known = labels_of(dataset, "config")
     if len(known) < 2:
-        has = f"the dataset has {', '.join(map(repr, known)) or 'none'}"
-        remedy = "put the other's dataset with it: abtune merge"
-        raise InputError(f"a comparison takes two configurations; {has}; {remedy}")
+        has = f"the dataset has {f'only {known[0]!r}' if known else 'none'}"
+        raise InputError(f"a comparison takes two configurations, and {has}; abtune merge adds another")
     for role, name in (("baseline", baseline), ("candidate", candidate)):
         if name is not None and not isinstance(name, str):
             raise InputError(

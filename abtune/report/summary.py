@@ -213,10 +213,10 @@ def _claims(analysis: Analysis) -> Grid:
         for number, kind in enumerate(kinds)
     )
     labels = [
-        f"{claim} by more than {plain_percent(beyond)}" if beyond else claim
+        f"lose no more than {plain_percent(beyond)}" if beyond else claim
         for claim, beyond in of_all(analysis.claims)
     ]
-    return table(f"at least ({plain_percent(analysis.level)} confidence each)", labels, *columns)
+    return table(f"at least ({plain_percent(analysis.level)} confidence)", labels, *columns)
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> tuple[Bullets, list[tuple[int, ...]]]:

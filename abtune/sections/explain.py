@@ -264,7 +264,7 @@ def _interval_table(rows: Sequence[MethodInterval]) -> Grid:
         [row.method for row in rows],
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
         column("interval", intervals(bounds, decimals)),
-        column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
+        column("used", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
 

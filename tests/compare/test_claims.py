@@ -367,6 +367,8 @@ def test_an_analysis_shows_itself() -> None:
     assert analysis.plot().axes
     with pytest.raises(InputError, match="no format 'docx'"):
         analysis.report("docx")
+    with pytest.raises(InputError, match=r"no format \['json'\]"):
+        analysis.report(["json"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no figure 'pie'"):
         analysis.plot("pie")
 

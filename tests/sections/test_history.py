@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,8 @@ def test_mixed_or_foreign_datasets_are_refused() -> None:
     other = second.assign_coords(shape=["other"])
     shared = second.assign_attrs(design="shared")
     single = second.isel(seed=[0])
-    cases = {
+    cases: dict[str, Any] = {
+        "takes a list of datasets": None,
         "two datasets or more": [first],
         "no shape in common": [first, other],
         "1 is independent and 2 is shared": [first, shared],

@@ -95,7 +95,10 @@ _REMEDIES = {
     "failed to map segment": "free memory, raise ulimit -v, or install abtune in a folder without noexec",
     **dict.fromkeys((os.strerror(errno.ENOMEM), "SIGKILL"), "free memory, or use fewer cores"),
     "build: no answer": "see whether the C compiler hangs, or the machine is busy",
-    **dict.fromkeys(("AttributeError:", "TypeError:"), "abtune doctor says whether this TVM fits"),
+    **dict.fromkeys(
+        ("AttributeError:", "TypeError:"),
+        "mend your own configuration, or ask abtune doctor whether this TVM fits",
+    ),
 }
 
 

@@ -52,9 +52,9 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
     )
     meaning = (
         f"change: {ratio} - 1. A and B: the {change.quantity} in each dataset. changed: the adjusted p is at "
-        f"most {alpha} (Welch t-test, moderated from five shapes on; Holm over the shapes); the change may "
-        "be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
-        f"{tolerance} or more. seeds: those of "
+        f"most {alpha} by a Welch t-test (from five shapes on, variances are shrunk towards a common one) "
+        "and Holm over the shapes; the change may be small. unchanged: two one-sided tests, corrected in the "
+        f"same way, exclude a change of {tolerance} or more. seeds: those of "
         f"{'each configuration' if change.same_winners else 'A, then of B'}."
         f"{overall if len(change.shapes) > 1 else ''}"
     )
@@ -173,8 +173,7 @@ def _history_page(history: History) -> Iterator[Part]:
     yield _history_table(history)
     meaning = (
         "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
-        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. In a "
-        "terminal, boosts have the colours of their verdicts in abtune analyze."
+        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes."
     )
     yield Prose(meaning, remark=True)
     alpha = plain_percent(alpha_of(history.level))
@@ -215,10 +214,12 @@ def _history_sentence(history: History) -> str:
     overall, shapes = history.moments[:many], history.moments[many:]
     means = listed(f"{percent_cell(row.boost, 1)}%" for row in overall)
     of_shapes, of_mean = (sum(row.changed for row in rows) for rows in (shapes, overall))
+    steps = f"Significant changes from one dataset to the next: {of_shapes} of shapes, {of_mean} of the mean."
+    if not of_shapes + of_mean:
+        steps = "No change from one dataset to the next is significant."
     said = (
         f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
         f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
-        f"shapes: {listed(change_counts(ends))}. Significant changes from one dataset to the next: "
-        f"{of_shapes} of shapes, {of_mean} of the mean."
+        f"shapes: {listed(change_counts(ends))}. {steps}"
     )
     return " ".join([said, *of_dependent(history.caveats)])

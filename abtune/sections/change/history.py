@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -136,6 +136,8 @@ def history(
     Boosts and verdicts are those of :func:`abtune.analyze`. Changes between neighbours are those of
     :func:`abtune.compare_datasets`, and Holm's correction covers all shapes and steps (https://www.jstor.org/stable/4615733).
     """
+    if not isinstance(datasets, Iterable):
+        raise InputError("a history takes a list of datasets, or a dict of them by name")
     pairs = datasets.items() if isinstance(datasets, Mapping) else enumerate(datasets, start=1)
     given = {str(name): dataset for name, dataset in pairs}
     if len(given) < 2:

@@ -43,7 +43,8 @@ TESTS: Mapping[tuple[str, bool], DifferenceTest] = {
     for test in (
         DifferenceTest(
             name="permutation",
-            words="permutation test of mean log latency, and a Welch t-test (moderated from five shapes on)",
+            words="permutation test of mean log latency, and a Welch t-test (from five shapes on, variances "
+            "are shrunk towards a common one)",
             function=f"{_TESTS}.significance:permutation_test",
             confirmed_by="Welch t-test",
         ),

@@ -55,7 +55,10 @@ LONG = 60.0
             "; set TMPDIR to a folder without noexec, or free memory",
         ),
         ("build: no answer within 30 s", "; see whether the C compiler hangs, or the machine is busy"),
-        ("propose: AttributeError: no attribute 'x'", "; abtune doctor says whether this TVM fits"),
+        (
+            "propose: AttributeError: no attribute 'x'",
+            "; mend your own configuration, or ask abtune doctor whether this TVM fits",
+        ),
         ("no C compiler found", ""),
     ],
 )
