@@ -74,7 +74,7 @@ def test_every_format_has_the_numbers_or_the_sentence(run: Run) -> None:
         f"Significant changes from one dataset to the next: {marked[0]} of shapes, {marked[1]} of the mean."
     )
     assert said in sentence
-    assert "it changed by -15.2% (95% interval -15.8 to -14.5)" in sentence
+    assert "a change of -15.2% (95% interval -15.8 to -14.5)" in sentence
 
 
 def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:

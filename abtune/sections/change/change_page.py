@@ -212,14 +212,14 @@ def _history_table(history: History) -> Part:
 def _history_sentence(history: History) -> str:
     many, ends = len(history.datasets), history.first_to_last
     overall, shapes = history.moments[:many], history.moments[many:]
-    means = listed(f"{percent_cell(row.boost, 1)}%" for row in overall)
+    first, *_, last = (f"{percent_cell(row.boost, 1)}%" for row in overall)
     of_shapes, of_mean = (sum(row.changed for row in rows) for rows in (shapes, overall))
     steps = f"Significant changes from one dataset to the next: {of_shapes} of shapes, {of_mean} of the mean."
     if not of_shapes + of_mean:
         steps = "No change from one dataset to the next is significant."
     said = (
-        f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {means} in "
-        f"{count(many, 'dataset')}. From first to last it changed by {mean_words(ends.overall, ends.level)}; "
-        f"shapes: {listed(change_counts(ends))}. {steps}"
+        f"Mean boost of {history.candidate} over {count(len(ends.shapes), 'common shape')}: {first} in the "
+        f"first and {last} in the last of {many} datasets, a change of "
+        f"{mean_words(ends.overall, ends.level)}. Shapes: {listed(change_counts(ends))}. {steps}"
     )
     return " ".join([said, *of_dependent(history.caveats)])

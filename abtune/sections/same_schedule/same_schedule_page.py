@@ -185,12 +185,12 @@ def _explain(same: SameSchedule) -> str:
     readings = "".join(f" {reading}: {meaning}." for reading, meaning in meanings.items() if reading in used)
     baseline, candidate = same.baseline, same.candidate
     return (
-        f"{baseline}'s %, {candidate}'s %: mean boost of {candidate} on the schedules that each chose. fit: "
-        "schedules that both can build as different kernels, of those tried; the same kernel does not count. "
-        f"best known: fastest kernel of {candidate} against {baseline}'s, over all schedules; a kernel that "
-        f"is the same under both counts as {baseline}'s. Such an extreme of few searches depends on luck."
-        f"{readings} Faster and slower take a bootstrap-t test, corrected over the shapes (Holm). Of n "
-        "schedules, its p is at least 1/2^n."
+        f"search: boost of the searches. {baseline}'s %, {candidate}'s %: mean boost of {candidate} on the "
+        "schedules that each chose. fit: schedules that both can build, of those tried, without those that "
+        f"give the same kernel. best known: {candidate}'s fastest kernel against {baseline}'s, over all "
+        f"schedules; a kernel of both counts as {baseline}'s. This extreme depends on luck.{readings} Faster "
+        "and slower require a bootstrap-t test, corrected over the shapes (Holm), whose p is at least 1/2^n "
+        "with n schedules."
     )
 
 
