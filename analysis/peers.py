@@ -196,8 +196,8 @@ differ. Two searches nearly always find different programs, so no tool is wrong 
 
 A test of one value per seed calls one shape in twenty different by design. So most reports of 29 shapes
 have a false call. Corrected over the shapes it makes next to none, and misses some boosts. abtune
-[adds](statistics.md) a test with more power, intervals that hold, *equivalent* apart from
-*inconclusive*, and what would settle the rest."""
+[adds](statistics.md) intervals that hold, *equivalent* apart from *inconclusive*, and what would settle
+the rest."""
 _ONE_RUN = """\
 Two runs of the same configuration in each of 29 shapes of `h200-tvm14009`, 25 timings of each winner;
 40 reports. Nothing differs but the seed. abtune judges none of them: one run per side supports no

@@ -114,7 +114,7 @@ section_options = together(
     click.option(
         "--explain",
         metavar="LABEL,...",
-        help="In place of the report, the whole story of some shapes: samples, methods, gates.",
+        help="In place of the report, the whole story of some shapes: seeds, tests, conditions.",
     ),
     click.option(
         "--weights",
