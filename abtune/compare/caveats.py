@@ -285,10 +285,9 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     if unequal:
         yield (
             f"In {count(unequal, 'shape')} one configuration has more than twice as many seeds as the "
-            "other. With skewed noise or two modes, more than 5% of reports then err: they find a false "
-            "difference or equivalence, or count too many shapes. With two or three seeds, 95% intervals "
-            "include the truth in as few as 88% of cases, even of normal noise. Give both configurations the "
-            "same number of seeds."
+            "other. With skewed noise or two modes, more than 5% of reports then make a false claim. With "
+            "two or three seeds, as few as 88% of 95% intervals hold, even with normal noise. "
+            "Give both configurations the same number of seeds."
         )
 
 
@@ -297,8 +296,7 @@ def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) ->
     if fewest < FEWEST_PAIRS and shapes > 1:
         yield (
             f"{fewest} {unit}s do not show whether noise has two modes or neighbouring {unit}s are alike. "
-            "If so, far more than 5% of reports have a false equivalence, or bounds and counts that do not "
-            "hold."
+            "If so, far more than 5% of reports have a false equivalence, bound or count."
         )
     one_kind = 1 - (1 - 2.0 ** (1 - fewest)) ** shapes
     if fewest >= FEWEST_PAIRS and shapes > 1 and one_kind >= _ONE_KIND and not settings.paired:

@@ -275,7 +275,7 @@ def _what_would_change(story: Explanation) -> Iterator[str]:
         decimals = decimals_of([(row.boost_low, row.boost_high)])
         seeds = f"{sensitivity.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per configuration'}"
         found_by = sensitivity.seeds_for_estimate < MOST_SEEDS
-        find = f"about {seeds} find" if found_by else f"fewer than {seeds} do not find"
+        find = f"about {seeds} find" if found_by else f"not even {seeds} find"
         yield (
             f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, {find} it with 80% "
             "power."
@@ -296,5 +296,4 @@ def _seeds_left_out(sensitivity: Sensitivity, verdict: Verdict, *, paired: bool)
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))
     for (changed, config), seeds in groups.items():
         kind, of = ("seed", f" of {config}") if config else ("pair", "")
-        one = kind if len(seeds) == 1 else f"any one of the {kind}s"
-        yield f"Without {one} {listed(seeds)}{of}: {changed.words}."
+        yield f"Without {kind} {listed(seeds, 'or')}{of}: {changed.words}."
