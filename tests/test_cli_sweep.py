@@ -221,6 +221,7 @@ def test_a_sweep_writes_its_dataset_and_names_the_next_command(run: Run, fake: N
     outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "-my own.nc")
     assert (outcome.code, outcome.err) == (0, "next: abtune analyze './-my own.nc'\n")
     assert outcome.out.endswith("-my own.nc: 4 of 4 runs done\n")
+    assert "This design cannot find any single difference: use --seeds" in outcome.out
     dataset = abtune.open_dataset("-my own.nc")
     assert dataset["latency"].notnull().all()
     assert dataset.attrs["title"] == "new against plain"

@@ -146,8 +146,11 @@ def sweep(**options: Any) -> int:
         emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
     emit(_in_width(plan_words(plan, workplace, store, dropped)))
+    words = power_words(plan, until_settled=request.until_settled)
+    # Whoever starts a sweep that can show nothing is told before it takes hours.
+    shown = words if options["dry_run"] else [line for line in words if line.startswith(_HOPELESS)]
+    emit(_in_width(("", line) for line in shown))
     if options["dry_run"]:
-        emit(_in_width(("", line) for line in power_words(plan, until_settled=request.until_settled)))
         return 0
     outcome = _carry_out(plan, store, workplace, options, end)
     emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
@@ -197,6 +200,7 @@ def _goes_on(dataset: xr.Dataset, labels: Set[str]) -> dict[str, bool]:
 
 # MetaSchedule's cost model predicts at random in the first iterations.
 _FEW_GUIDED = 2
+_HOPELESS = "This design cannot find any single difference"
 
 
 def _in_width(lines: Iterable[tuple[str, str]]) -> str:
@@ -296,7 +300,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     remedies = [f"--seeds {enough[0]} {more}"] if enough else []
     if needed < alpha:  # it depends on the number of shapes
         remedies.append("fewer shapes")
-    words = f"This design cannot find any single difference: use {', or '.join(remedies)}."
+    words = f"{_HOPELESS}: use {', or '.join(remedies)}."
     return [*lines, words, *reasons]
 
 
