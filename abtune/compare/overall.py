@@ -104,7 +104,7 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
     elif left_out:
         yield (
             f"The boost over these shapes leaves out {count(left_out, 'shape')} with fewer than {two}. "
-            "The boosts to expect of other shapes do not."
+            "The boosts expected for other shapes do not."
         )
 
 
@@ -114,7 +114,7 @@ def _about_rare_shapes(fewest: int) -> Iterator[str]:
     if fewest > 1 and unseen >= _UNSEEN:
         yield (
             f"If 1 shape in 5 gains far more than others, the chance is {percent(unseen)} that {fewest} "
-            "shapes show none. The boosts to expect of other shapes cannot allow for it."
+            "shapes show none. The boosts expected for other shapes cannot allow for it."
         )
 
 

@@ -82,7 +82,7 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
         return ""
     level = plain_percent(settings.level)
     return (
-        f"Boost of {settings.candidate} to expect of other shapes, with {level} interval: {listed(means)}. "
+        f"Boost of {settings.candidate} expected for other shapes, with {level} interval: {listed(means)}. "
     )
 
 

@@ -256,7 +256,7 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
         (
             [0.1, 0.2, 0.3],
             {"n": 1},
-            "Boost of async to expect of other shapes, with 95% interval: +19.6% (",
+            "Boost of async expected for other shapes, with 95% interval: +19.6% (",
             " on any of 3 shapes, because one run per configuration supports no verdict.",
         ),
         (

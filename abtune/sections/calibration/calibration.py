@@ -185,12 +185,12 @@ def _uncorrected(row: Comparison, settings: Settings) -> Comparison:
 
 
 _SIMULATED = (
-    "Each simulated sweep draws as many seeds as the dataset has, from a smoothed distribution around zero. "
-    "The shapes of a configuration share its form, and their spreads are shrunk towards a common value. "
-    "coverage: the interval includes the true boost. false alarm: a difference is called where there is "
-    "none, without a correction. equivalent: equivalence is called where there is no difference. Last "
-    "columns: a true boost of that size in every shape is found, with the correction over the shapes. "
-    "No number here allows for a failure that no seed has shown."
+    "Each simulated sweep draws as many seeds as the dataset has, from a smoothed bootstrap of their noise. "
+    "The shapes of a configuration share the form of the noise, and their spreads are shrunk towards a "
+    "common one. coverage: the interval includes the true boost. false alarm: a difference is claimed "
+    "where there is none; uncorrected. equivalent: equivalence is claimed where nothing differs. Last "
+    "columns: every shape has this true boost, and it is found; corrected over the shapes. A failure that "
+    "no seed has shown counts nowhere."
 )
 
 
