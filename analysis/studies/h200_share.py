@@ -184,9 +184,9 @@ def claims_table(*columns: Sequence[abtune.Analysis]) -> Iterator[str]:
         for column in columns
     ]
     for key, claim in claims[0][0].items():
-        beyond = f" by more than {100 * claim.beyond:.0f} %" if claim.beyond else ""
+        words = f"lose no more than {100 * claim.beyond:.0f} %" if claim.beyond else claim.claim
         counts = (round(np.median([analysis[key].at_least for analysis in column])) for column in claims)
-        yield f"| {claim.claim}{beyond} | {' | '.join(f'{count} of {claim.of}' for count in counts)} |"
+        yield f"| {words} | {' | '.join(f'{count} of {claim.of}' for count in counts)} |"
     decided = (
         round(
             np.median(
