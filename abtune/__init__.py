@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from abtune.dataset.netcdf import open_dataset, save_dataset
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
-    from abtune.sections.calibration.calibration import Calibration, calibrate
+    from abtune.sections.calibration import Calibration, calibrate
     from abtune.sections.change.change import compare_datasets
     from abtune.sections.change.change_results import Change
     from abtune.sections.change.history import History, history
@@ -63,7 +63,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "abtune.dataset.netcdf": ("open_dataset", "save_dataset"),
     "abtune.dataset.schema": ("RunStatus", "TrialOrigin", "TrialStatus"),
     "abtune.errors": ("AbtuneError",),
-    "abtune.sections.calibration.calibration": ("Calibration", "calibrate"),
+    "abtune.sections.calibration": ("Calibration", "calibrate"),
     "abtune.sections.change.change": ("compare_datasets",),
     "abtune.sections.change.change_results": ("Change",),
     "abtune.sections.change.history": ("History", "history"),

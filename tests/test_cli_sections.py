@@ -362,7 +362,7 @@ def toy_section(analysis: Analysis) -> Section:
 
 def test_one_entry_adds_a_section(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its help, its field in JSON, and its name for --section."""
-    toy = SectionKind(name="toy", help="Count the shapes.", make=toy_section)
+    toy = SectionKind("Count the shapes.", toy_section)
     monkeypatch.setitem(SECTIONS, "toy", toy)
     report = run("analyze", PILOT, "--section", "report,toy").out
     assert report.startswith("async against mainline")

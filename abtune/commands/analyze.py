@@ -23,6 +23,8 @@ from abtune.commands.common.options import (
 from abtune.commands.common.output import Destination, default_dataset, remark, report_options
 from abtune.commands.common.section_options import GroupedCommand, Wanted, choice_options, section_options
 from abtune.errors import InputError
+from abtune.lazy import load
+from abtune.sections.section_registry import SECTIONS
 from abtune.text import bound_percent, plain_percent, some_of
 
 if TYPE_CHECKING:
@@ -116,13 +118,13 @@ def analyze(dataset: str | None, *, destination: Destination, **options: Any) ->
     import abtune
 
     source, weights = dataset or default_dataset(), options["weights"]
-    wanted = Wanted.asked(options["section"], explain=options["explain"], weights=weights)
+    explained = None if options["explain"] is None else [options["explain"]]
+    wanted = Wanted.asked(options["section"], explained=explained, weighted=weights is not None)
     destination.check(filter(None, [source, weights]))
     opened = abtune.open_dataset(source)
-    if options["explain"] is not None:
-        named = chosen_shapes([options["explain"]], opened)
-        wanted = dataclasses.replace(wanted, values={**wanted.values, "explain": named})
-    only_timings = not wanted.main and wanted.names == {"timings"}
+    if explained is not None:
+        wanted = dataclasses.replace(wanted, explained=chosen_shapes(explained, opened))
+    only_timings = not wanted.main and wanted.sections == {"timings"}
     comparing = ("baseline", "candidate", "fail_on")
     if opened.sizes["config"] == 1 and only_timings and not any(options[name] for name in comparing):
         from abtune.compare.settings import restrict
@@ -162,7 +164,7 @@ def _view(
         source=Path(source).name,
         rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
         brief=wanted.main == "summary",
-        hint="" if section in wanted.names else hint,
+        hint="" if section in wanted.sections else hint,
     )
 
 
@@ -173,8 +175,9 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
     if len(analyses) == 1:
         yield from _sections(analyses[0], wanted, views[0])
         return
-    own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
-    if own.kinds or wanted.main:
+    of_all = wanted.sections & {"timings"}  # this section is about all configurations
+    own = dataclasses.replace(wanted, sections=wanted.sections - of_all)
+    if own.sections or wanted.main:
         shared = shared_caveats(analyses) if wanted.main == "report" else ()
         below = (dataclasses.replace(view, said=shared) for view in views)
         pairs = zip(analyses, below, strict=True)
@@ -182,8 +185,7 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
         yield candidates_section(analyses, reports, shared)
         for analysis, sections in zip(analyses, reports, strict=True):
             yield from below_candidates(analysis, sections)
-    of_all = tuple(kind for kind in wanted.kinds if kind.of_all)
-    yield from _sections(analyses[0], dataclasses.replace(wanted, kinds=of_all, main=""), views[0])
+    yield from _sections(analyses[0], dataclasses.replace(wanted, sections=of_all, main=""), views[0])
 
 
 def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
@@ -192,14 +194,14 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
 
     if wanted.main:
         yield analysis_section(analysis, view)
-    for kind in wanted.with_those_of(analysis.dataset):
-        if kind in wanted.kinds:
-            yield kind.section(analysis, wanted.values)
-            continue
-        with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-            section = kind.section(analysis, wanted.values)
-            page = () if view.filtered(analysis) else folded(section.page)
-            yield dataclasses.replace(section, page=page, unasked=True)
+    for name, kind in SECTIONS.items():
+        if name in wanted.sections:
+            yield load(kind.make)(analysis, *([wanted.explained] if name == "explain" else []))
+        elif name == "same_schedule" and wanted.main == "report" and "transfer_latency" in analysis.dataset:
+            with contextlib.suppress(InputError):  # these two configurations lack what another pair has
+                section = load(kind.make)(analysis)
+                page = () if view.filtered(analysis) else folded(section.page)
+                yield dataclasses.replace(section, page=page, unasked=True)
 
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:

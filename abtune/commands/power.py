@@ -130,7 +130,7 @@ def calibrate(
     import abtune
     from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
-    from abtune.sections.calibration.calibration import BOOSTS, calibration_page
+    from abtune.sections.calibration import BOOSTS, calibration_page
 
     source = dataset or default_dataset()
     destination.check([source])

@@ -2,86 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from abtune.errors import InputError, unknown_name
 from abtune.lazy import Function, load
 
 if TYPE_CHECKING:
     from abtune.compare.results import Analysis
-    from abtune.report.page import Section
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionKind:
+class SectionKind(NamedTuple):
     """One kind of section."""
 
-    name: str  # its field in JSON
     help: str  # what it shows
-    make: Function  # from an analysis to a section
-    asked_by: str = ""  # an option whose value asks for it, too
-    in_place: bool = False  # whether it stands in place of the report, and takes that value, too
-    of_all: bool = False  # whether it is about all configurations, so that several candidates share it
-    shown_with: str = ""  # a variable of datasets whose report has it without being asked; empty for none
-
-    @property
-    def option(self) -> str:
-        """Its name on the command line."""
-        return self.name.replace("_", "-")
-
-    def section(self, analysis: Analysis, values: Mapping[str, Any]) -> Section:
-        """Return the section; the values are those of options, by name."""
-        more = (values[self.asked_by],) if self.in_place else ()
-        return load(self.make)(analysis, *more)
+    make: Function  # from an analysis to a section; explain takes the shapes, too
 
 
-# In the order of the report.
+_HOME = "abtune.sections"
+# By their fields in JSON, in the order of the report.
 SECTIONS: dict[str, SectionKind] = {
-    kind.name: kind
-    for kind in (
-        SectionKind(
-            name="explain",
-            help="The whole story of some shapes.",
-            make="abtune.sections.explain:explain_section",
-            asked_by="explain",
-            in_place=True,
-        ),
-        SectionKind(
-            name="overall",
-            help="All shapes together: range, chance to win, spread.",
-            make="abtune.sections.overall_page:overall_section",
-            asked_by="weights",
-        ),
-        SectionKind(
-            name="same_schedule",
-            help="Winners built under both configurations: code or luck? Part of the report of such data.",
-            make="abtune.sections.same_schedule.same_schedule_page:same_schedule_section",
-            shown_with="transfer_latency",
-        ),
-        SectionKind(
-            name="noise",
-            help="Where the noise comes from, and which trials failed.",
-            make="abtune.sections.noise:noise_section",
-        ),
-        SectionKind(
-            name="timings",
-            help="What the raw timings of single processes show, and what they cannot.",
-            make="abtune.sections.raw_timings:timings_section",
-            of_all=True,
-        ),
-        SectionKind(
-            name="curve",
-            help="The boost by number of trials.",
-            make="abtune.sections.curve.curve:curve_section",
-        ),
-        SectionKind(
-            name="single_run",
-            help="What a table with one run per cell supports, overall and shape by shape.",
-            make="abtune.sections.single_run:single_run_section",
-        ),
-    )
+    "explain": SectionKind("The whole story of some shapes.", f"{_HOME}.explain:explain_section"),
+    "overall": SectionKind(
+        "All shapes together: range, chance to win, spread.", f"{_HOME}.overall_page:overall_section"
+    ),
+    "same_schedule": SectionKind(
+        "Winners built under both configurations: code or luck? Part of the report of such data.",
+        f"{_HOME}.same_schedule.same_schedule_page:same_schedule_section",
+    ),
+    "noise": SectionKind(
+        "Where the noise comes from, and which trials failed.", f"{_HOME}.noise:noise_section"
+    ),
+    "timings": SectionKind(
+        "What the raw timings of single processes show, and what they cannot.",
+        f"{_HOME}.raw_timings:timings_section",
+    ),
+    "curve": SectionKind("The boost by number of trials.", f"{_HOME}.curve.curve:curve_section"),
+    "single_run": SectionKind(
+        "What a table with one run per cell supports, overall and shape by shape.",
+        f"{_HOME}.single_run:single_run_section",
+    ),
 }
 
 
@@ -115,11 +74,10 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     section = str(section).replace("-", "_")  # the command line has hyphens
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
-    kind = SECTIONS[section]
-    known = [kind.asked_by] * kind.in_place
+    known = ["explain"] if section == "explain" else []
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
-    if kind.in_place and kind.asked_by not in options:
-        raise InputError(f"{section} needs {kind.asked_by}=VALUE, as --{kind.asked_by} takes it")
-    return kind.section(analysis, options).result
+    if known and not options:
+        raise InputError("explain needs explain=VALUE, as --explain takes it")
+    return load(SECTIONS[section].make)(analysis, *options.values()).result

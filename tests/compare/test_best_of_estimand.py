@@ -17,7 +17,7 @@ from abtune.compare.settings import Settings
 from abtune.dataset.schema import SeedDesign
 from abtune.errors import InputError
 from abtune.samples import extract_both, keep_best
-from abtune.sections.calibration.simulation import Pool
+from abtune.sections.calibration import Pool
 from abtune.sections.explain import explain_all
 from abtune.stats.estimand import BEST_OF, Estimand
 

@@ -15,8 +15,7 @@ from abtune.compare.results import Rule
 from abtune.errors import InputError
 from abtune.report.page import Prose
 from abtune.samples import Samples, extract, extract_both, what_varies
-from abtune.sections.calibration.calibration import calibration_page
-from abtune.sections.calibration.simulation import Pool, noise_pools, simulate
+from abtune.sections.calibration import Pool, calibration_page, noise_pools, simulate
 from abtune.stats.estimand import Estimand
 
 
@@ -69,7 +68,7 @@ def test_sweeps_are_judged_as_an_analysis_judges(
     dataset = abtune.open_dataset(name)
     analysis = abtune.analyze(dataset, **options)
     sides = what_varies(*extract_both(dataset, analysis.baseline, analysis.candidate))
-    monkeypatch.setattr("abtune.sections.calibration.simulation._draw", Unchanged(*sides))
+    monkeypatch.setattr("abtune.sections.calibration._draw", Unchanged(*sides))
     ((rows, _),) = simulate(dataset, analysis.settings, (0.0, 0.1), 1)
     for simulated, row in zip(rows, analysis.comparisons, strict=True):
         judged = [[gate for gate in one.gates if gate.of is not Rule.NOT_SLOWER] for one in (simulated, row)]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 import click
 
 from abtune.commands.common.options import Registered, split_commas, together
 from abtune.errors import InputError, unknown_name
-from abtune.sections.section_registry import SECTIONS, SectionKind
+from abtune.sections.section_registry import SECTIONS
 from abtune.stats.estimand import ALLOWED_BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 # What stands before the sections of the registry.
 MAIN = {
@@ -28,40 +24,27 @@ MAIN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The sections that a command line asks for."""
+    """What a command line asks of a report."""
 
-    values: Mapping[str, Any]  # of the options that ask for sections, by name
-    kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
-    main: str  # what of the main report stands before them: report, summary, or empty for nothing
+    main: str  # report, summary, or empty for neither
+    sections: frozenset[str]  # fields in JSON of the sections below it
+    explained: Sequence[str] | None  # shapes that the section explain is about
 
     @classmethod
-    def asked(cls, names: Sequence[str], **values: str | None) -> Self:
-        """Return the sections of names, and of options that ask for some. Without any, it is the report."""
+    def asked(cls, names: Sequence[str], *, explained: Sequence[str] | None, weighted: bool) -> Self:
+        """Return what names of sections and two other options ask for. Without any, it is the report."""
         for name in names:
             if name not in section_names():
                 raise unknown_name("section", name, section_names())
-        implied = [kind for kind in SECTIONS.values() if values.get(kind.asked_by) is not None]
-        for kind in SECTIONS.values():
-            if kind.in_place and kind.option in names and kind not in implied:
-                raise InputError(f"the section {kind.option} takes a value; use --{kind.asked_by}")
-        kinds = tuple(kind for kind in SECTIONS.values() if kind.option in names or kind in implied)
+        if "explain" in names and explained is None:
+            raise InputError("the section explain takes a value; use --explain")
         main = next((name for name in MAIN if name in names), "")
-        if not names and not any(kind.in_place for kind in kinds):
+        if not names and explained is None:
             main = "report"
-        return cls(values=values, kinds=kinds, main=main)
-
-    @property
-    def names(self) -> set[str]:
-        """Names of the sections."""
-        return {kind.name for kind in self.kinds}
-
-    def with_those_of(self, dataset: xr.Dataset) -> tuple[SectionKind, ...]:
-        """Return the sections, and those that the report of a dataset has without being asked."""
-        if self.main != "report":
-            return self.kinds
-        return tuple(
-            kind for kind in SECTIONS.values() if kind in self.kinds or kind.shown_with in dataset.variables
-        )
+        sections = {name.replace("-", "_") for name in names if name not in MAIN}
+        sections |= {"overall"} if weighted else set()
+        sections |= set() if explained is None else {"explain"}
+        return cls(main=main, sections=frozenset(sections), explained=explained)
 
 
 # The groups of the help; what is named nowhere is a method, or the help itself.
@@ -84,7 +67,7 @@ class GroupedCommand(click.Command):
             record = param.get_help_record(ctx)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
                 groups[_GROUPS.get(str(param.name), _METHODS)].append(record)
-        words = MAIN | {kind.option: kind.help for kind in SECTIONS.values() if not kind.in_place}
+        words = MAIN | {_option(name): kind.help for name, kind in SECTIONS.items() if name != "explain"}
         groups = {_JUDGED: [], _SHOWN: [], "Sections": [*words.items()]} | groups
         for heading, records in groups.items():
             with formatter.section(heading):
@@ -93,7 +76,11 @@ class GroupedCommand(click.Command):
 
 def section_names() -> list[str]:
     """Return the names that ``--section`` knows."""
-    return [*MAIN, *(kind.option for kind in SECTIONS.values())]
+    return [*MAIN, *map(_option, SECTIONS)]
+
+
+def _option(section: str) -> str:
+    return section.replace("_", "-")
 
 
 def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - as click calls it

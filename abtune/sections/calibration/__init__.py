@@ -1,1 +1,0 @@
-"""Error rates and power, measured on a dataset."""
