@@ -19,8 +19,7 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.sections.power.power_page import power_page
-from abtune.sections.power.seed_cost import cost_of_a_seed
-from abtune.sections.power.seed_plan import Goal, plan_from_dataset, plan_from_noise
+from abtune.sections.power.seed_plan import Goal, cost_of_a_seed, plan_from_dataset, plan_from_noise
 
 CONFIGS = ("mainline", "async")
 GOAL = Goal(alpha=0.05, target=0.8, shapes=1, boosts=(0.02, 0.05), seeds=(5, 10, 20))
