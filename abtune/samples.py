@@ -53,26 +53,27 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     if not is_paired(dataset):
         return sides
     whole = ~np.isnan(sides[0].value + sides[1].value)
-    kept = xr.DataArray(whole, dims=("shape", "seed"))
-    complete = dataset.assign(latency=dataset["latency"].where(kept))
-    one, two = (_whole_pairs(side, extract(complete, side.config), whole) for side in sides)
+    complete = dataset.assign(latency=dataset["latency"].where(xr.DataArray(whole, dims=("shape", "seed"))))
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     failed = _count((status == RunStatus.FAILED).any(axis=0))
-    return replace(one, failed_pairs=failed), replace(two, failed_pairs=failed)
-
-
-def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
-    """Return the seeds of whole pairs, and the outcome of all runs."""
-    left_out = _count(~np.isnan(every.value) & ~whole)
-    # What was lost is told of all runs, also of those whose partner is left out.
-    fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed")}
-    return replace(kept, **fates, paired=True, unpaired=left_out)
+    one, two = (
+        replace(
+            extract(complete, side.config),
+            untimed=side.untimed,  # a run whose partner has no timing has one
+            unpaired=_count(~np.isnan(side.value) & ~whole),
+            failed_pairs=failed,
+            paired=True,
+        )
+        for side in sides
+    )
+    return one, two
 
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
     """Return the samples of one configuration; timings of failed runs are not used."""
     status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
-    made = dataset["run_status"].values != RunStatus.MISSING
+    made, every = dataset["run_status"].values != RunStatus.MISSING, dataset["latency"].values
+    step = timer_step(every.astype(np.float64).reshape(every.shape[0] * every.shape[1], -1))
     value, variance = seed_values(np.log(latency))
     seeds = moments(value)
     return Samples(
@@ -82,19 +83,13 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         latency=_geometric_mean(latency, seeds.mean),
         noise=np.sqrt(seeds.variance),
         floor=mean_of_known(variance),
-        rounding=rounding_of(latency, _timer_step(dataset)),
+        rounding=rounding_of(latency, step),
         failed=_count(status == RunStatus.FAILED),
         missing=_missing(made, status != RunStatus.MISSING),
         untimed=_count((status == RunStatus.COMPLETE) & np.isnan(value)),
         unpaired=np.zeros_like(seeds.n),
         failed_pairs=np.zeros_like(seeds.n),
     )
-
-
-def _timer_step(dataset: xr.Dataset) -> float:
-    latency = dataset["latency"].transpose("shape", "config", ...)
-    cells = latency.sizes["shape"] * latency.sizes["config"]
-    return timer_step(latency.values.astype(np.float64).reshape(cells, -1))
 
 
 def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:

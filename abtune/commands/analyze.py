@@ -200,7 +200,8 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
         elif name == "same_schedule" and wanted.main == "report" and "transfer_latency" in analysis.dataset:
             with contextlib.suppress(InputError):  # these two configurations lack what another pair has
                 section = load(kind.make)(analysis)
-                page = () if view.filtered(analysis) else folded(section.page)
+                some = view.rows is not None and len(view.rows) < len(analysis.comparisons)
+                page = () if some else folded(section.page)
                 yield dataclasses.replace(section, page=page, unasked=True)
 
 

@@ -272,7 +272,7 @@ def evidence_of(
     varies, _ = what_varies(*sides)
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
-        p: Any = {name: _number(every, index) for name, every in tests.items()}
+        p: Any = {name: every if every is None else same_nan(every[index]) for name, every in tests.items()}
         boost = from_log(interval.difference[index])
         if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
             boost = baseline.latency / candidate.latency - 1
@@ -305,10 +305,6 @@ def _row_caveats(sides: Sides, index: int) -> Iterator[str]:
         }
     for weakness, configs in names.items():
         yield f"{listed(configs)}: {weakness}"
-
-
-def _number(values: Floats | None, index: int) -> float | None:
-    return None if values is None else same_nan(values[index])
 
 
 def _side(samples: Samples, index: int) -> Side:

@@ -82,8 +82,8 @@ def overall(
         ),
     )
     others = [kind.shapes_like_these for kind in summary.few_kinds] or [summary.shapes_like_these]
-    rare = _about_rare_shapes(min(line.shapes for line in others))
-    return summary, (*_caveats(matched, replicated, paired=settings.paired), *rare)
+    fewest = min(line.shapes for line in others)
+    return summary, tuple(_caveats(matched, replicated, fewest, paired=settings.paired))
 
 
 def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Booleans]:
@@ -94,7 +94,8 @@ def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Boolean
     return enough if len(kinds) > 1 else {}
 
 
-def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterator[str]:
+def _caveats(matched: Booleans, replicated: Booleans, fewest: int, *, paired: bool) -> Iterator[str]:
+    """Yield what weakens boosts over shapes; those to expect of others rest on ``fewest`` shapes or more."""
     if len(matched) == 1:  # its row says all of it
         return
     two = "two whole pairs" if paired else "two seeds per configuration"
@@ -106,10 +107,6 @@ def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterat
             f"The boost over these shapes leaves out {count(left_out, 'shape')} with fewer than {two}. "
             "The boosts expected for other shapes do not."
         )
-
-
-def _about_rare_shapes(fewest: int) -> Iterator[str]:
-    """Yield whether so few shapes may show none of those that gain far more."""
     unseen = 0.8**fewest
     if fewest > 1 and unseen >= _UNSEEN:
         yield (

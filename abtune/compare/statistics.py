@@ -46,7 +46,9 @@ def compute(
     """
     # Tests and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
-    samples = _judged_samples(sides, settings)
+    samples = two_sample(*sides)
+    if settings.estimand is Estimand.GEOMETRIC_MEAN:
+        samples = with_noise_of_all(samples)
     tests = run_tests(samples, settings, rng)
     alone = settings.interval.compute(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
@@ -71,12 +73,6 @@ def compute(
         tails=tails,
         at_least=one_sided.lower(share),
     )
-
-
-def _judged_samples(sides: Sides, settings: Settings) -> TwoSample:
-    """Return the samples that tests and intervals of shapes take."""
-    samples = two_sample(*sides)
-    return with_noise_of_all(samples) if settings.estimand is Estimand.GEOMETRIC_MEAN else samples
 
 
 def resolution(settings: Settings, shapes: int) -> float:

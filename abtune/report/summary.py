@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -75,10 +75,6 @@ class View:
     hint: str = ONE_RUN_PER_CELL  # a section that would say more of single runs
     said: Sequence[str] = ()  # caveats that stand above the analysis already
 
-    def filtered(self, analysis: Analysis) -> bool:
-        """Return whether some shapes are not shown."""
-        return self.rows is not None and len(self.rows) < len(analysis.comparisons)
-
 
 def chosen_rows(
     analysis: Analysis, names: Sequence[str] | None, *, order: str | None
@@ -123,7 +119,10 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     source = f"{view.source}: " if view.source else ""
     origin = summary(analysis.dataset)
     yield Heading(title(analysis))
-    yield Prose(_without(analysis.sentence, of_confounded(view.said)))
+    sentence = analysis.sentence
+    for doubt in of_confounded(view.said):
+        sentence = sentence.replace(f" {doubt}", "")
+    yield Prose(sentence)
     yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
     yield from _all_shapes(analysis, view)
     shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
@@ -145,13 +144,6 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
             f"{correction}Resampling seed: {how.rng_seed}."
         )
         yield Prose(f"{analysis.definition}{'' if single else methods}", remark=True)
-
-
-def _without(text: str, sentences: Iterable[str]) -> str:
-    """Return a text of several sentences without some of them."""
-    for sentence in sentences:
-        text = text.replace(f" {sentence}", "")
-    return text
 
 
 def _all_shapes(analysis: Analysis, view: View) -> Iterator[Part]:

@@ -101,19 +101,15 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     named = [shapes] if isinstance(shapes, str) else shapes
     check_list("explain", named, labels[0])
-    by_method = _by_method(analysis)
-    return tuple(_explain(analysis, shape, by_method) for shape in select_labels(named, labels, kinds))
-
-
-def _by_method(analysis: Analysis) -> dict[str, Analysis]:
-    """Return the analysis by each interval; an interval depends on all shapes."""
     settings = analysis.settings
-    return {
+    # An interval depends on all shapes.
+    by_method = {
         name: analysis
         if name == settings.method
         else compare(analysis.dataset, replace(settings, method=name))
         for name in methods_for(settings.estimand, paired=settings.paired)
     }
+    return tuple(_explain(analysis, shape, by_method) for shape in select_labels(named, labels, kinds))
 
 
 def _explain(analysis: Analysis, shape: str, by_method: Mapping[str, Analysis]) -> Explanation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
 from abtune.report.page import (
@@ -78,11 +78,8 @@ def _table(grid: Grid, prefix: str) -> Iterator[str]:
     columns = [
         _drawing(column) if isinstance(column, Drawn) else _cells(column, prefix) for column in grid.columns
     ]
-    yield from map(_row, zip([_escape(grid.stub), "---", *labels], *columns, strict=True))
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    rows = zip([_escape(grid.stub), "---", *labels], *columns, strict=True)
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def _drawing(column: Drawn) -> list[str]:

@@ -121,7 +121,8 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
 
 
 def _fit(grids: Sequence[Grid], console: Console) -> Fit:
-    columns = _widest(grids, console)
+    written = [[_texts(column, console) for column in grid.columns] for grid in grids]
+    columns = [max(texts, key=lambda column: column.width) for texts in zip(*written, strict=True)]
     labels = [tuple(dict.fromkeys(shown(label, console) for label in grid.labels)) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
@@ -224,12 +225,6 @@ def _least_width(text: str, most: int) -> int:
     """Return the least width in which a text takes no more lines than in a width of ``most``."""
     widths = range(1, most + 1)
     return next(width for width in widths if len(wrap(text, width)) <= len(wrap(text, most)))
-
-
-def _widest(grids: Sequence[Grid], console: Console) -> list[_Texts]:
-    """Return each column of the table where it is widest."""
-    written = [[_texts(column, console) for column in grid.columns] for grid in grids]
-    return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
 
 
 def _texts(column: Column | Drawn, console: Console, *, width: int | None = None) -> _Texts:
