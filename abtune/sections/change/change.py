@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from os.path import commonprefix
 
 import numpy as np
@@ -29,12 +28,10 @@ from abtune.sections.change.change_statistics import (
     half_of_mean,
     log_changes,
     mean_change,
-    resampled,
     with_each_sign,
 )
 from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, standard_error, t_interval
-from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES
 from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, TwoSample
@@ -107,18 +104,12 @@ def compare_datasets(
     shared, timed_again = common_runs(parts, configs)
     same_winners = timed_again is not None
     kept = timed_again or parts
-    sides = [
-        extract_both(side, *names) if len(names) == 2 else [extract(side, *names)]
-        for side, names in zip(kept, configs, strict=True)
-    ]
-    usable = _usable(sides)
+    sides, usable = _sides(kept, configs)
     pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     boosts = [] if same_winners else pairs  # of the same winners, each is compared with itself
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
-    # How far coarse timers can move each change.
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
-    pool = resampled(boosts, samples, settings) if skewness_gap(samples) else NO_RESAMPLES
-    tests = [replace(one, rounding=rounding, pool=pool) for one in log_changes(boosts, samples)]
+    tests = log_changes(boosts, samples, settings, rounding=rounding)
     half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
     shapes = tuple(_shape_changes(tests, sides, common, settings))
     return Change(
@@ -148,15 +139,21 @@ def compare_datasets(
     )
 
 
-def _usable(sides: Sequence[Sequence[Samples]]) -> Booleans:
-    """Return which shapes have a variance of each sample; InputError if none has."""
+def _sides(
+    datasets: Sequence[xr.Dataset], configs: Sequence[Names]
+) -> tuple[list[Sequence[Samples]], Booleans]:
+    """Return the samples of each dataset, and which shapes have all variances; InputError if none has."""
+    sides: list[Sequence[Samples]] = [
+        extract_both(dataset, *names) if len(names) == 2 else [extract(dataset, *names)]
+        for dataset, names in zip(datasets, configs, strict=True)
+    ]
     usable: Booleans = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
         raise InputError(
             "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
             "from search noise without repeated seeds; to see both: abtune plot A --beside B --out boosts.svg"
         )
-    return usable
+    return sides, usable
 
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:

@@ -11,8 +11,9 @@ from abtune.compare.settings import Settings
 from abtune.samples import Samples, change_of, two_sample
 from abtune.sections.change.change_results import MeanChange
 from abtune.stats.estimates import StandardError, conservative_freedom, from_log
-from abtune.stats.intervals.bootstrap_t import PooledT, pool_of_change, resample_tails
+from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, pool_of_change, resample_tails
 from abtune.stats.moderated import fit_prior
+from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
@@ -31,19 +32,30 @@ _FEWEST_MODERATED = 4
 _TOO_SURE = 0.99
 
 
-def log_changes(boosts: Sequence[TwoSample], samples: TwoSample) -> list[OneSided]:
+def log_changes(
+    boosts: Sequence[TwoSample], samples: TwoSample, settings: Settings, *, rounding: Floats | float = 0.0
+) -> list[OneSided]:
     """Return the tests of the log changes of all shapes, by their own variances and by moderated ones.
 
     They are between two boosts; without these, between the samples of :func:`with_each_sign`. Where
-    moderated variances may mislead, both tests are the same.
+    moderated variances may mislead, both tests are the same. Skewed changes are also compared with resamples
+    of all shapes. ``rounding`` is how far coarse timers can move each change.
     """
-    parts = boosts or [samples]
+    parts, pool = boosts or [samples], NO_RESAMPLES
+    if skewness_gap(samples):
+        rng = np.random.default_rng(settings.rng_seed)
+        pool = (
+            pool_of_change(*boosts, rng=rng)
+            if boosts
+            else resample_tails(samples, level=settings.level, rng=rng).pool
+        )
     alone, moderated = (_tests(make, parts) for make in (welch_tests, moderated_tests))
     sides = [side for pair in parts for side in floored_moments(pair)]
     agreements = [fit_prior(side.variance, side.n - 1, limit=_TOO_SURE)[1] for side in sides]
     kept = (np.min([side.n for side in sides], axis=0) < _FEWEST_MODERATED) | np.isinf(agreements).any()
     own, of_all = alone.estimate, moderated.estimate
     error, freedom = np.where(kept, (own.error, own.freedom), (of_all.error, of_all.freedom))
+    alone = replace(alone, rounding=rounding, pool=pool)
     return [alone, replace(alone, estimate=replace(own, error=error, freedom=freedom))]
 
 
@@ -71,14 +83,6 @@ def with_each_sign(
         floor = np.stack([two[0].floor, one[0].floor], axis=1)
         return TwoSample.of_pairs(two[0].value, one[0].value, floor)
     return two_sample(two[0], one[0])
-
-
-def resampled(boosts: Sequence[TwoSample], samples: TwoSample, settings: Settings) -> PooledT:
-    """Return the distribution of t over the resamples of all shapes."""
-    rng = np.random.default_rng(settings.rng_seed)
-    if boosts:
-        return pool_of_change(*boosts, rng=rng)
-    return resample_tails(samples, level=settings.level, rng=rng).pool
 
 
 def _joined(*samples: Floats) -> Floats:
