@@ -170,7 +170,7 @@ def _view(
 
 def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]) -> Iterator[Section]:
     """Yield the sections of the only candidate, or a table of all, and the sections of each and of all."""
-    from abtune.report.several_candidates import below_candidates, candidates_section, shared_caveats
+    from abtune.report.several_candidates import candidates_sections, shared_caveats
 
     if len(analyses) == 1:
         yield from _sections(analyses[0], wanted, views[0])
@@ -182,9 +182,7 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
         below = (dataclasses.replace(view, said=shared) for view in views)
         pairs = zip(analyses, below, strict=True)
         reports = [tuple(_sections(analysis, own, view)) for analysis, view in pairs]
-        yield candidates_section(analyses, reports, shared)
-        for analysis, sections in zip(analyses, reports, strict=True):
-            yield from below_candidates(analysis, sections)
+        yield from candidates_sections(analyses, reports, shared)
     yield from _sections(analyses[0], dataclasses.replace(wanted, sections=of_all, main=""), views[0])
 
 

@@ -20,22 +20,19 @@ def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
     return tuple(text for text in first.caveats if all(text in other.caveats for other in others))
 
 
-def candidates_section(
-    analyses: Sequence[Analysis], sections: Sequence[Sequence[Section]], caveats: Sequence[str]
-) -> Section:
-    """Return a table with a row for each candidate, and caveats of all.
+def candidates_sections(
+    analyses: Sequence[Analysis], reports: Sequence[Sequence[Section]], caveats: Sequence[str]
+) -> Iterator[Section]:
+    """Yield a table with a row for each candidate and caveats of all, then the sections of each report.
 
-    JSON has a report of each, with its sections.
+    In JSON, the table has the fields of all these sections.
     """
     page = (*_parts(analyses), *([Bullets(tuple(caveats))] if caveats else []))
-    return Section(name="candidates", page=page, result=tuple(map(fields_of, sections)), unasked=True)
-
-
-def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterator[Section]:
-    """Yield the sections of one candidate as they stand below the table, whose JSON has their fields."""
-    if not any(section.page and not section.name for section in sections):  # no report that names it
-        yield Section(name="", page=(Heading(title(analysis)),), result=None, unasked=True)
-    yield from (replace(section, result=None) for section in sections)
+    yield Section(name="candidates", page=page, result=tuple(map(fields_of, reports)), unasked=True)
+    for analysis, sections in zip(analyses, reports, strict=True):
+        if not any(section.page and not section.name for section in sections):  # no report that names it
+            yield Section(name="", page=(Heading(title(analysis)),), result=None, unasked=True)
+        yield from (replace(section, result=None) for section in sections)
 
 
 def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
