@@ -73,7 +73,7 @@ def plot(
     from abtune.commands.common.output import default_dataset, emit, remark
     from abtune.compare.settings import candidates_judged
     from abtune.files import check_place
-    from abtune.report.figures.figure import default_settings, require_matplotlib, save_figure
+    from abtune.report.figures.panels import default_settings, require_matplotlib, save_figure
     from abtune.text import count
 
     _refuse_unused(kind)

@@ -23,8 +23,8 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.schema import RunStatus
-from abtune.report.figures.figure import save_figure
 from abtune.report.figures.forest import draw_forest
+from abtune.report.figures.panels import save_figure
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAME = "h200-tvm14009"

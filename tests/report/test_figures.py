@@ -19,8 +19,8 @@ import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.compare.settings import margin_ends
 from abtune.report.columns import analysis_scale
-from abtune.report.figures.figure import SIDE_COLOURS, save_figure
 from abtune.report.figures.forest import draw_forest, draw_seeds
+from abtune.report.figures.panels import SIDE_COLOURS, save_figure
 from abtune.report.figures.row_figure import forest_rows
 from abtune.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve

@@ -20,7 +20,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.columns import analysis_scale, shape_intervals
-from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
+from abtune.report.figures.panels import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.row_figure import (
     INK,
     VERDICT_COLOURS,

@@ -21,19 +21,7 @@ from abtune.report.columns import (
     report_decimals,
     shape_intervals,
 )
-from abtune.report.figures.figure import (
-    GREY,
-    LETTERS,
-    MOST,
-    QUIET,
-    drawn_of,
-    extremes,
-    new_figure,
-    plain,
-    text_width,
-    wrapped,
-    write_below,
-)
+from abtune.report.figures import panels
 from abtune.report.scale import Interval, Scale, goes_on, ticks
 from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, some_shapes, title
 from abtune.report.text.labels import fit_labels
@@ -111,8 +99,8 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     groups = []
     for workload, members in group_by_workload(comparisons).items():
         # Each group gets its share of the rows of a page.
-        most = max(2, MOST * len(members) // max(MOST, len(comparisons)))
-        shown = [members[i] for i in extremes([comparisons[member].boost for member in members], most)]
+        most = max(2, panels.MOST * len(members) // max(panels.MOST, len(comparisons)))
+        shown = [members[i] for i in panels.extremes([comparisons[member].boost for member in members], most)]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
         heading = printable(group_heading(workload, len(members)))
         rows = [Row(label=textwrap.fill("; ".join(filter(None, (heading, labels.shared))), _LABEL))]
@@ -169,10 +157,12 @@ def row_figure(
     spans the boosts in ``further``. ``first`` is a column before the boosts: a heading, then a cell a row.
     """
     columns = _told(rows, analysis.level, first)
-    left = max(text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
-    widths = [max(text_width(text, bold=not number) for number, text in enumerate(one)) for one in columns]
+    left = max(panels.text_width(row.label, bold=row.drawn is None) for row in rows) + _GAP
+    widths = [
+        max(panels.text_width(text, bold=not number) for number, text in enumerate(one)) for one in columns
+    ]
     width = _PLOT + (left + sum(widths) + _GAP * (len(widths) + 1)) / 72
-    figure, (axis,) = new_figure(1, width, 1.0 + row_height * (rows[-1].y + rows[-1].height))
+    figure, (axis,) = panels.new_figure(1, width, 1.0 + row_height * (rows[-1].y + rows[-1].height))
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, columns, widths)
@@ -181,11 +171,11 @@ def row_figure(
     drawn += ["thin lines: intervals of all shapes at once"] * any(row.wide for row in known)
     known += [Interval(low=value, value=value, high=value) for value in further]
     drawn += ["arrows: beyond the scale"] * any(any(goes_on(row, scale).values()) for row in known)
-    axis.set_xlabel(wrapped([what], _WIDEST), fontsize=LETTERS)
+    axis.set_xlabel(panels.wrapped([what], _WIDEST), fontsize=panels.LETTERS)
     told = summary(analysis.dataset), some_shapes(analysis), seeds_per_shape(analysis)
     origin = "; ".join(filter(None, told))
-    write_below(figure, "; ".join(drawn), origin)
-    figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
+    panels.write_below(figure, "; ".join(drawn), origin)
+    figure.set_label(panels.drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
 
 
@@ -210,17 +200,17 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     axis.set_ylim(rows[-1].y + 0.7, -0.7)  # the first row at the top
     numbers = _apart(scale)
     axis.set_xticks([100 * number for number in numbers], list(numbers.values()))
-    axis.tick_params(axis="both", labelsize=LETTERS)
-    axis.axvline(0, color=GREY, lw=0.9, zorder=0)
+    axis.tick_params(axis="both", labelsize=panels.LETTERS)
+    axis.axvline(0, color=panels.GREY, lw=0.9, zorder=0)
     for end in margin_ends(scale.margin):
-        axis.axvline(100 * end, color=GREY, lw=0.8, ls=":", zorder=0)
+        axis.axvline(100 * end, color=panels.GREY, lw=0.8, ls=":", zorder=0)
     axis.xaxis.minorticks_off()
     axis.spines["left"].set_visible(False)
     for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
-        if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words):
+        if away > 0 and _points(scale.high, scale) - _points(0, scale) < panels.text_width(words):
             continue  # it would stand in the heading of the numbers
         placing: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
-        look: Any = {"color": QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
+        look: Any = {"color": panels.QUIET, "fontsize": panels.LETTERS, "ha": side, "va": "center_baseline"}
         axis.annotate(words, (0, -1.0), **placing, **look)
 
 
@@ -243,9 +233,9 @@ def _apart(scale: Scale) -> dict[float, str]:
     kept: dict[float, str] = {}
     for number in numbers:
         label = percent_cell(number, decimals)
-        half = text_width(label) / 2
+        half = panels.text_width(label) / 2
         if all(
-            abs(_points(number, scale) - _points(other, scale)) > half + text_width(text) / 2 + _GAP
+            abs(_points(number, scale) - _points(other, scale)) > half + panels.text_width(text) / 2 + _GAP
             for other, text in kept.items()
         ):
             kept[number] = label
@@ -254,7 +244,7 @@ def _apart(scale: Scale) -> dict[float, str]:
 
 def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:
     """Write the labels flush left, ``left`` points before the drawing."""
-    axis.set_yticks([row.y for row in rows], [plain(row.label) for row in rows])
+    axis.set_yticks([row.y for row in rows], [panels.plain(row.label) for row in rows])
     axis.tick_params(axis="y", length=0, pad=left)
     for row, text in zip(rows, axis.get_yticklabels(), strict=True):
         text.set_horizontalalignment("left")
@@ -281,7 +271,7 @@ def _write_cells(
                     textcoords="offset points",
                     ha="left" if words else "right",
                     va="center_baseline",
-                    fontsize=LETTERS,
+                    fontsize=panels.LETTERS,
                     fontweight="bold" if y < 0 else "normal",
                     color=VERDICT_COLOURS[verdict] if words and verdict else INK,
                     annotation_clip=False,

@@ -11,23 +11,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import summary
-from abtune.report.figures.figure import (
-    COLUMNS,
-    GREY,
-    NOTE,
-    SIDE_COLOURS,
-    SIZE,
-    TITLE,
-    drawn_of,
-    extremes,
-    most_letters,
-    new_figure,
-    plain,
-    require_matplotlib,
-    shape_title,
-    wrapped,
-    write_below,
-)
+from abtune.report.figures import panels
 from abtune.report.figures.row_figure import VERDICT_COLOURS
 from abtune.report.summary import some_shapes
 from abtune.sections.curve.curve import Curve, Point, boost_curve, searches_so_far
@@ -59,16 +43,18 @@ def draw_searches(analysis: Analysis) -> Figure:
 
 def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     """Draw the boost by number of trials, with its band: these shapes, then each."""
-    panels = [(f"these {len(curve.shapes)} shapes", curve.overall)] if len(curve.shapes) > 1 else []
-    panels += [(shape.shape, shape.points) for shape in curve.shapes]
-    figure, axes = new_figure(len(panels), 3.4, 2.6)
-    for axis, (name, points) in zip(axes, panels, strict=True):
+    curves = [(f"these {len(curve.shapes)} shapes", curve.overall)] if len(curve.shapes) > 1 else []
+    curves += [(shape.shape, shape.points) for shape in curve.shapes]
+    figure, axes = panels.new_figure(len(curves), 3.4, 2.6)
+    for axis, (name, points) in zip(axes, curves, strict=True):
         _draw_points(axis, name, points)
-    boost = textwrap.wrap(printable(f"boost of {analysis.candidate} over {analysis.baseline} (%)"), TITLE)
+    boost = textwrap.wrap(
+        printable(f"boost of {analysis.candidate} over {analysis.baseline} (%)"), panels.TITLE
+    )
     band = f"band: {plain_percent(analysis.level)} interval"
-    for axis in axes[::COLUMNS]:
-        axis.set_ylabel(plain("\n".join([*boost, band])), fontsize=8)
-    write_below(figure, summary(analysis.dataset))
+    for axis in axes[:: panels.COLUMNS]:
+        axis.set_ylabel(panels.plain("\n".join([*boost, band])), fontsize=8)
+    panels.write_below(figure, summary(analysis.dataset))
     return figure
 
 
@@ -80,7 +66,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     low, high, boost = (
         [100 * getattr(point, field) for point in points] for field in ("boost_low", "boost_high", "boost")
     )
-    axis.axhline(0, color=GREY, lw=0.8)
+    axis.axhline(0, color=panels.GREY, lw=0.8)
     axis.fill_between(trials, low, high, color=_BAND, linewidth=0)
     axis.plot(trials, boost, color=_INK, marker="o", ms=3.5)
     axis.set_xscale("log", base=2)
@@ -93,23 +79,23 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
     axis.yaxis.set_major_formatter(lambda boost, _: f"{boost:+g}" if boost else "0")
-    axis.set_title(shape_title(name), fontsize=8)
+    axis.set_title(panels.shape_title(name), fontsize=8)
     axis.set_xlabel("trials")
 
 
 def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figure:
     """Return a figure of the best so far of every search, relative to the baseline at the end."""
-    require_matplotlib()
+    panels.require_matplotlib()
     from matplotlib.ticker import LogLocator, NullLocator
 
-    drawn = sorted(extremes([row.boost for row in analysis.comparisons]))
+    drawn = sorted(panels.extremes([row.boost for row in analysis.comparisons]))
     number, names = len(drawn), (analysis.baseline, analysis.candidate)
     rows, baseline, candidate = ([analysis.comparisons[i] for i in drawn], baseline[drawn], candidate[drawn])
-    columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
-    titles = [f"{shape_title(row.shape)}\n{row.verdict.words}" for row in rows]
+    columns = min(number, max(panels.COLUMNS, math.ceil(math.sqrt(number))))
+    titles = [f"{panels.shape_title(row.shape)}\n{row.verdict.words}" for row in rows]
     lines = 1 + max(title.count("\n") for title in titles)
     width, height = max(_PANEL, _LEAST_WIDTH / columns), 1.6 + 0.13 * lines + 0.4 * max(3 - columns, 0)
-    figure, axes = new_figure(number, width, height, columns=columns)
+    figure, axes = panels.new_figure(number, width, height, columns=columns)
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)
@@ -123,21 +109,24 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_locator(NullLocator())
     # `abtune plot` prints the label of a figure: how many of the shapes it has.
-    figure.set_label(drawn_of(number, len(analysis.comparisons)))
+    figure.set_label(panels.drawn_of(number, len(analysis.comparisons)))
     _explain(figure, axes, names, [str(figure.get_label()), some_shapes(analysis), summary(analysis.dataset)])
     return figure
 
 
 def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str], further: Sequence[str]) -> None:
     """Write what lines and axes are around the panels; ``further`` are lines about the shapes."""
-    for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
-        axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
+    for name, colour, style in zip(names, panels.SIDE_COLOURS, _STYLES, strict=True):
+        axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=panels.plain(name))
     lines = ["bold: median over the searches; band: their middle half", *further]
-    title, look = wrapped(lines, most_letters(figure)), {"fontsize": SIZE, "title_fontsize": SIZE}
+    title, look = (
+        panels.wrapped(lines, panels.most_letters(figure)),
+        {"fontsize": panels.SIZE, "title_fontsize": panels.SIZE},
+    )
     figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, frameon=False, **look)
-    figure.supxlabel("trials", fontsize=SIZE)
-    reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), TITLE)
-    figure.supylabel(plain("\n".join(["speed of the best so far", *reference])), fontsize=SIZE)
+    figure.supxlabel("trials", fontsize=panels.SIZE)
+    reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), panels.TITLE)
+    figure.supylabel(panels.plain("\n".join(["speed of the best so far", *reference])), fontsize=panels.SIZE)
 
 
 def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats, Floats]]:
@@ -179,15 +168,15 @@ def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats, Floats]]], first: int)
 
 
 def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats, Floats]], made: bool, first: int) -> None:  # noqa: FBT001
-    axis.tick_params(labelsize=SIZE)
+    axis.tick_params(labelsize=panels.SIZE)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.minorticks_off()
     if all(np.isnan(lines).all() for lines, _, _ in sides):
         words = "nothing found" if made else "no trials"
-        axis.text(0.5, 0.5, words, transform=axis.transAxes, **NOTE)
+        axis.text(0.5, 0.5, words, transform=axis.transAxes, **panels.NOTE)
     trials = np.arange(1, sides[0][1].size + 1)
-    for (lines, middle, band), colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
+    for (lines, middle, band), colour, style in zip(sides, panels.SIDE_COLOURS, _STYLES, strict=True):
         if np.isnan(lines).all():  # matplotlib warns of a logarithmic axis without a number
             continue
         steps: Any = {"color": colour, "drawstyle": "steps-post"}

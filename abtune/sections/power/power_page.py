@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import summary
-from abtune.report.figures.figure import GREY, new_figure, write_below
+from abtune.report.figures.panels import GREY, new_figure, write_below
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds

@@ -11,20 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from abtune.stats import splits
 from abtune.stats.estimates import Interval, StandardError, conservative_freedom, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import fit_prior, moderate
 from abtune.stats.skewness import FEWEST_SHAPES
-from abtune.stats.splits import (
-    MOST_PAIRS,
-    centred,
-    counted_flips,
-    counted_in_blocks,
-    counted_in_halves,
-    is_exact,
-    sampled,
-    sampled_flips,
-)
 from abtune.stats.testing.common_noise import CommonNoise, common_noise
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored_moments
@@ -52,13 +43,13 @@ def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         sides = group.by_size
         small, large = sides[0].shape[1], sides[1].shape[1]
         values = np.concatenate(sides, axis=1)
-        pooled = centred(values)
-        if not is_exact(small, large):
-            p[group.index] = sampled(pooled, small, np.random.default_rng([root, small, large]))
+        pooled = splits.centred(values)
+        if not splits.is_exact(small, large):
+            p[group.index] = splits.sampled(pooled, small, np.random.default_rng([root, small, large]))
         elif small == large:
-            p[group.index] = counted_in_halves(pooled)
+            p[group.index] = splits.counted_in_halves(pooled)
         else:
-            p[group.index] = counted_in_blocks(pooled, small)
+            p[group.index] = splits.counted_in_blocks(pooled, small)
         p[group.index[np.ptp(values, axis=1) == 0]] = 1.0
     return p
 
@@ -73,10 +64,10 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=2):
         differences = group.first + group.second  # one of them is zero, and p does not depend on the sign
-        if (pairs := differences.shape[1]) <= MOST_PAIRS:
-            p[group.index] = counted_flips(differences)
+        if (pairs := differences.shape[1]) <= splits.MOST_PAIRS:
+            p[group.index] = splits.counted_flips(differences)
         else:
-            p[group.index] = sampled_flips(differences, np.random.default_rng([root, pairs]))
+            p[group.index] = splits.sampled_flips(differences, np.random.default_rng([root, pairs]))
     return p
 
 
