@@ -133,22 +133,16 @@ def analyze(dataset: str | None, *, destination: Destination, **options: Any) ->
         chosen = restrict(opened, chosen_shapes(options["shapes"], opened))
         destination.write(section_of_timings(chosen, level=options["level"]))
         return 0
-    analyses = _judge(opened, options)
+    how = {name: options[name] for name in _JUDGING}
+    how["shapes"] = chosen_shapes(options["shapes"], opened)
+    how["weights"] = read_weights_option(weights)
+    if options["candidate"] is None:
+        analyses = abtune.analyze_all(opened, **how)
+    else:
+        analyses = (abtune.analyze(opened, candidate=options["candidate"], **how),)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
     destination.write(*_report(analyses, wanted, views))
     return _exit_code(analyses, [gate for some in options["fail_on"] for gate in some])
-
-
-def _judge(dataset: xr.Dataset, options: dict[str, Any]) -> tuple[Analysis, ...]:
-    """Return the analysis of the candidate, or one of each if none is named."""
-    import abtune
-
-    how = {name: options[name] for name in _JUDGING}
-    how["shapes"] = chosen_shapes(options["shapes"], dataset)
-    how["weights"] = read_weights_option(options["weights"])
-    if options["candidate"] is None:
-        return abtune.analyze_all(dataset, **how)
-    return (abtune.analyze(dataset, candidate=options["candidate"], **how),)
 
 
 def _view(

@@ -75,12 +75,10 @@ def wrap(text: str, width: int, *, longest: int = 0) -> list[str]:
     words = text.replace("\xa0", _TIE).split(" ")
     lines: list[str] = []
     for unbroken, run in itertools.groupby(words, lambda word: width < cell_len(word) <= longest):
-        members = list(run)
-        lines += members if unbroken else _wrap(members, width)
+        if unbroken:
+            lines += run
+            continue
+        offered = (_BEHIND_JOINT.sub(_BREAK, word) if cell_len(word) > width else word for word in run)
+        wrapped = Text(" ".join(offered)).wrap(_ANY_CONSOLE, width, overflow="fold")
+        lines += (line.plain.rstrip() for line in wrapped)
     return [line.replace(_BREAK, "").replace(_TIE, " ") for line in lines]
-
-
-def _wrap(words: Iterable[str], width: int) -> list[str]:
-    offered = (_BEHIND_JOINT.sub(_BREAK, word) if cell_len(word) > width else word for word in words)
-    lines = Text(" ".join(offered)).wrap(_ANY_CONSOLE, width, overflow="fold")
-    return [line.plain.rstrip() for line in lines]

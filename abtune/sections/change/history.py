@@ -145,7 +145,10 @@ def history(
     for dataset in given.values():
         validate(dataset)
     series, undated = _by_date(given)
-    _require_one_design(series)
+    designs = {design_of(dataset.attrs): name for name, dataset in series.items()}
+    if len(designs) > 1:
+        kinds = listed(f"{name} is {design}" for design, name in designs.items())
+        raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
     shapes, both = _common(series, "shape", 1), _common(series, "config", 2)
     chosen = configurations(next(iter(series.values())).sel(config=both), baseline, candidate)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
@@ -175,13 +178,6 @@ def _by_date(given: dict[str, xr.Dataset]) -> tuple[dict[str, xr.Dataset], list[
     if undated:
         return given, undated
     return {name: given[name] for name in sorted(known, key=known.__getitem__)}, []
-
-
-def _require_one_design(series: Mapping[str, xr.Dataset]) -> None:
-    designs = {str(design_of(dataset.attrs)): name for name, dataset in series.items()}
-    if len(designs) > 1:
-        kinds = listed(f"{name} is {design}" for design, name in designs.items())
-        raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:

@@ -10,7 +10,7 @@ from abtune.compare.results import Analysis
 from abtune.dataset.provenance import summary
 from abtune.report.figures.panels import GREY, new_figure, write_below
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
-from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise, power
+from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, power
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds
 from abtune.text import NOTHING, count, level_percent, listed, plain_percent, spread_percent
 
@@ -45,17 +45,16 @@ def _setting(plan: SeedPlan, source: str) -> str:
     correction = f"corrected over {goal.shapes:,} shapes" if goal.shapes > 1 else "one shape, no correction"
     shared = f" for each of {goal.of_candidates} candidates" if goal.of_candidates > 1 else ""
     level = 1 - goal.alpha * goal.of_candidates
-    noise = ", ".join(_noise(side, level) for side in (plan.baseline, plan.candidate)[: 2 - goal.paired])
+    noise = []
+    for side in (plan.baseline, plan.candidate)[: 2 - goal.paired]:
+        limits = f"{plain_percent(level)} interval {spread_percent(side.low)} to {spread_percent(side.high)}"
+        known = "" if math.isnan(side.low) else f" ({limits})"
+        noise.append(f"{side.config} {spread_percent(side.spread)}%{known}")
     return (
-        f"Noise of log latency over seeds, {source}: {noise}. "
+        f"Noise of log latency over seeds, {source}: {', '.join(noise)}. "
         f"Level {level_percent(goal.alpha)}{shared}, {correction}. "
         "A slowdown by the same ratio has the same power."
     )
-
-
-def _noise(side: SideNoise, level: float) -> str:
-    interval = f" ({plain_percent(level)} interval {spread_percent(side.low)} to {spread_percent(side.high)})"
-    return f"{side.config} {spread_percent(side.spread)}%{'' if math.isnan(side.low) else interval}"
 
 
 def _costs(rows: Sequence[Need | Reach], *, after: int = 0) -> tuple[Column, Column]:
