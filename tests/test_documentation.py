@@ -31,7 +31,7 @@ from example_sweep import swept
 
 import abtune
 from abtune.cli import main
-from abtune.sections.figure_kinds import FIGURES
+from abtune.sections.section_registry import FIGURES
 
 ROOT = Path(__file__).parent.parent
 UPDATE = bool(os.environ.get("ABTUNE_UPDATE_GOLDEN"))

@@ -22,7 +22,7 @@ from abtune.commands.common.options import (
 )
 from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
-from abtune.sections.figure_kinds import FIGURES
+from abtune.sections.section_registry import FIGURES
 
 
 @click.command(
@@ -100,7 +100,8 @@ def plot(
 
 def _refuse_unused(kind: str) -> None:
     """Refuse options that would change nothing in this kind of figure."""
-    unused = {*FIGURES[kind].ignores, *([] if FIGURES[kind].beside else ["beside"])}
+    unused = {"margin", "rng_seed", "estimand", "method", "correction"} if kind == "power" else set()
+    unused |= {"beside"} if kind != "forest" else set()
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE

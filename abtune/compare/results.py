@@ -384,13 +384,14 @@ class Analysis:
         InputError
             If there is no such kind, the data for it are missing, or matplotlib is not installed.
         """
-        kinds: dict[str, Any] = load("abtune.sections.figure_kinds:FIGURES")
+        kinds: dict[str, Any] = load("abtune.sections.section_registry:FIGURES")
         if kind not in [*kinds]:
             raise InputError(f"there is no figure {kind!r}; there are: {', '.join(kinds)}")
-        if beside is not None and not kinds[kind].beside:
+        if beside is None:
+            return load(kinds[kind].make)(self)
+        if kind != "forest":
             raise InputError(f"beside changes nothing in the figure {kind}; leave it out")
-        others = () if beside is None else (beside,)
-        return load(kinds[kind].draw)(self, *others)
+        return load(kinds[kind].make)(self, beside)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape, with the columns of CSV; boosts are fractions, unknown numbers NaN."""

@@ -1,4 +1,4 @@
-"""The sections of ``abtune analyze`` by name: the only place that lists them. It loads none of them."""
+"""The sections of ``abtune analyze`` and the figures by name: the only list of them, which loads none."""
 
 from __future__ import annotations
 
@@ -11,35 +11,50 @@ if TYPE_CHECKING:
     from abtune.compare.results import Analysis
 
 
-class SectionKind(NamedTuple):
-    """One kind of section."""
+class Kind(NamedTuple):
+    """One kind of section or figure."""
 
-    help: str  # what it shows
-    make: Function  # from an analysis to a section; explain takes the shapes, too
+    words: str  # what it shows, for the help
+    make: Function  # from an analysis. Explain takes the shapes, too, and forest another dataset or None
 
 
 _HOME = "abtune.sections"
 # By their fields in JSON, in the order of the report.
-SECTIONS: dict[str, SectionKind] = {
-    "explain": SectionKind("The whole story of some shapes.", f"{_HOME}.explain:explain_section"),
-    "overall": SectionKind(
+SECTIONS: dict[str, Kind] = {
+    "explain": Kind("The whole story of some shapes.", f"{_HOME}.explain:explain_section"),
+    "overall": Kind(
         "All shapes together: range, chance to win, spread.", f"{_HOME}.overall_page:overall_section"
     ),
-    "same_schedule": SectionKind(
+    "same_schedule": Kind(
         "Winners built under both configurations: code or luck? Part of the report of such data.",
         f"{_HOME}.same_schedule.same_schedule_page:same_schedule_section",
     ),
-    "noise": SectionKind(
-        "Where the noise comes from, and which trials failed.", f"{_HOME}.noise:noise_section"
-    ),
-    "timings": SectionKind(
+    "noise": Kind("Where the noise comes from, and which trials failed.", f"{_HOME}.noise:noise_section"),
+    "timings": Kind(
         "What the raw timings of single processes show, and what they cannot.",
         f"{_HOME}.raw_timings:timings_section",
     ),
-    "curve": SectionKind("The boost by number of trials.", f"{_HOME}.curve.curve:curve_section"),
-    "single_run": SectionKind(
+    "curve": Kind("The boost by number of trials.", f"{_HOME}.curve.curve:curve_section"),
+    "single_run": Kind(
         "What a table with one run per cell supports, overall and shape by shape.",
         f"{_HOME}.single_run:single_run_section",
+    ),
+}
+
+
+_FOREST, _CURVE = "abtune.report.figures.forest", f"{_HOME}.curve.curve_figures"
+# The first is the default.
+FIGURES = {
+    "forest": Kind("boosts with their intervals", f"{_FOREST}:draw_forest_beside"),
+    "seeds": Kind("every seed", f"{_FOREST}:draw_seeds"),
+    "trials": Kind("the best so far by number of trials", f"{_CURVE}:draw_searches"),
+    "curve": Kind("the boost by number of trials", f"{_CURVE}:draw_boosts"),
+    "same-schedule": Kind(
+        "each schedule under both configurations",
+        f"{_HOME}.same_schedule.same_schedule_page:draw_same_schedule",
+    ),
+    "power": Kind(
+        "the chance to find a boost, by seeds and their cost", f"{_HOME}.power.power_page:draw_power"
     ),
 }
 
