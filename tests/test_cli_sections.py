@@ -14,7 +14,7 @@ import abtune
 from abtune.compare.results import Analysis
 from abtune.compare.settings import built_in_weights
 from abtune.report.page import Prose, Section
-from abtune.sections.section_registry import FIGURES, SECTIONS, Kind
+from abtune.sections.section_registry import FIGURES, SECTIONS, Entry
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -361,7 +361,7 @@ def toy_section(analysis: Analysis) -> Section:
 
 def test_one_entry_adds_a_section(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its help, its field in JSON, and its name for --section."""
-    toy = Kind("Count the shapes.", toy_section)
+    toy = Entry("Count the shapes.", toy_section)
     monkeypatch.setitem(SECTIONS, "toy", toy)
     report = run("analyze", PILOT, "--section", "report,toy").out
     assert report.startswith("async against mainline")

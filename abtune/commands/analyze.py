@@ -186,12 +186,12 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
 
     if wanted.main:
         yield analysis_section(analysis, view)
-    for name, kind in SECTIONS.items():
+    for name, entry in SECTIONS.items():
         if name in wanted.sections:
-            yield load(kind.make)(analysis, *([wanted.explained] if name == "explain" else []))
+            yield load(entry.make)(analysis, *([wanted.explained] if name == "explain" else []))
         elif name == "same_schedule" and wanted.main == "report" and "transfer_latency" in analysis.dataset:
             with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-                section = load(kind.make)(analysis)
+                section = load(entry.make)(analysis)
                 some = view.rows is not None and len(view.rows) < len(analysis.comparisons)
                 page = () if some else folded(section.page)
                 yield dataclasses.replace(section, page=page, unasked=True)

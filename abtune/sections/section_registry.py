@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from abtune.compare.results import Analysis
 
 
-class Kind(NamedTuple):
-    """One kind of section or figure."""
+class Entry(NamedTuple):
+    """A section or a figure."""
 
     words: str  # what it shows, for the help
     make: Function  # from an analysis. Explain takes the shapes, too, and forest another dataset or None
@@ -20,22 +20,22 @@ class Kind(NamedTuple):
 
 _HOME = "abtune.sections"
 # By their fields in JSON, in the order of the report.
-SECTIONS: dict[str, Kind] = {
-    "explain": Kind("The whole story of some shapes.", f"{_HOME}.explain:explain_section"),
-    "overall": Kind(
+SECTIONS: dict[str, Entry] = {
+    "explain": Entry("The whole story of some shapes.", f"{_HOME}.explain:explain_section"),
+    "overall": Entry(
         "All shapes together: range, chance to win, spread.", f"{_HOME}.overall_page:overall_section"
     ),
-    "same_schedule": Kind(
+    "same_schedule": Entry(
         "Winners built under both configurations: code or luck? Part of the report of such data.",
         f"{_HOME}.same_schedule.same_schedule_page:same_schedule_section",
     ),
-    "noise": Kind("Where the noise comes from, and which trials failed.", f"{_HOME}.noise:noise_section"),
-    "timings": Kind(
+    "noise": Entry("Where the noise comes from, and which trials failed.", f"{_HOME}.noise:noise_section"),
+    "timings": Entry(
         "What the raw timings of single processes show, and what they cannot.",
         f"{_HOME}.raw_timings:timings_section",
     ),
-    "curve": Kind("The boost by number of trials.", f"{_HOME}.curve.curve:curve_section"),
-    "single_run": Kind(
+    "curve": Entry("The boost by number of trials.", f"{_HOME}.curve.curve:curve_section"),
+    "single_run": Entry(
         "What a table with one run per cell supports, overall and shape by shape.",
         f"{_HOME}.single_run:single_run_section",
     ),
@@ -45,15 +45,15 @@ SECTIONS: dict[str, Kind] = {
 _FOREST, _CURVE = "abtune.report.figures.forest", f"{_HOME}.curve.curve_figures"
 # The first is the default.
 FIGURES = {
-    "forest": Kind("boosts with their intervals", f"{_FOREST}:draw_forest_beside"),
-    "seeds": Kind("every seed", f"{_FOREST}:draw_seeds"),
-    "trials": Kind("the best so far by number of trials", f"{_CURVE}:draw_searches"),
-    "curve": Kind("the boost by number of trials", f"{_CURVE}:draw_boosts"),
-    "same-schedule": Kind(
+    "forest": Entry("boosts with their intervals", f"{_FOREST}:draw_forest_beside"),
+    "seeds": Entry("every seed", f"{_FOREST}:draw_seeds"),
+    "trials": Entry("the best so far by number of trials", f"{_CURVE}:draw_searches"),
+    "curve": Entry("the boost by number of trials", f"{_CURVE}:draw_boosts"),
+    "same-schedule": Entry(
         "each schedule under both configurations",
         f"{_HOME}.same_schedule.same_schedule_page:draw_same_schedule",
     ),
-    "power": Kind(
+    "power": Entry(
         "the chance to find a boost, by seeds and their cost", f"{_HOME}.power.power_page:draw_power"
     ),
 }

@@ -67,7 +67,7 @@ class GroupedCommand(click.Command):
             record = param.get_help_record(ctx)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
                 groups[_GROUPS.get(str(param.name), _METHODS)].append(record)
-        words = MAIN | {_option(name): kind.words for name, kind in SECTIONS.items() if name != "explain"}
+        words = MAIN | {_option(name): entry.words for name, entry in SECTIONS.items() if name != "explain"}
         groups = {_JUDGED: [], _SHOWN: [], "Sections": [*words.items()]} | groups
         for heading, records in groups.items():
             with formatter.section(heading):
