@@ -181,7 +181,6 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
 
 
 def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
-    from abtune.report.page import folded
     from abtune.report.summary import analysis_section
 
     if wanted.main:
@@ -191,10 +190,9 @@ def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Sectio
             yield load(entry.make)(analysis, *([wanted.explained] if name == "explain" else []))
         elif name == "same_schedule" and wanted.main == "report" and "transfer_latency" in analysis.dataset:
             with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-                section = load(entry.make)(analysis)
+                section = load(entry.make)(analysis, unfolded=False)
                 some = view.rows is not None and len(view.rows) < len(analysis.comparisons)
-                page = () if some else folded(section.page)
-                yield dataclasses.replace(section, page=page, unasked=True)
+                yield dataclasses.replace(section, page=() if some else section.page, unasked=True)
 
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:

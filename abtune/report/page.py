@@ -202,11 +202,6 @@ def filled(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(column for column in columns if {cell.text for cell in column.cells} != {NOTHING})
 
 
-def folded(page: Page) -> tuple[Part, ...]:
-    """Return a page whose parts behind a line are not shown from the start."""
-    return tuple(replace(part, unfolded=False) if isinstance(part, Folded) else part for part in page)
-
-
 def spans(labels: Sequence[str]) -> Iterator[list[int]]:
     """Yield the rows that share a label: equal labels directly below each other."""
     for _, rows in itertools.groupby(range(len(labels)), lambda row: labels[row]):

@@ -48,12 +48,11 @@ if TYPE_CHECKING:
 _TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME: "equivalent"}
 
 
-def same_schedule_section(analysis: Analysis) -> Section:
+def same_schedule_section(analysis: Analysis, *, unfolded: bool = True) -> Section:
     """Return what rebuilding the winners under the other configuration shows."""
     same = describe_same_schedule(analysis)
-    return Section(
-        name="same_schedule", page=tuple(same_schedule_page(same)), result=same, sentence=summarise(same)
-    )
+    page = tuple(same_schedule_page(same, unfolded=unfolded))
+    return Section(name="same_schedule", page=page, result=same, sentence=summarise(same))
 
 
 def summarise(same: SameSchedule) -> str:
@@ -92,7 +91,7 @@ def summarise(same: SameSchedule) -> str:
     return f"{gained} {said(own, same.baseline, loss, is_evidence=own.low < own.high < 0)}"
 
 
-def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
+def same_schedule_page(same: SameSchedule, *, unfolded: bool = True) -> Iterator[Part]:
     """Yield the parts of the page."""
     baseline, candidate = same.baseline, same.candidate
     yield Heading("the same schedules under both configurations")
@@ -112,7 +111,7 @@ def same_schedule_page(same: SameSchedule) -> Iterator[Part]:
     )
     if len(same.shapes) > FEW_SHAPES:
         option, parts = "--section same-schedule", tuple(_shape_by_shape(same))
-        yield Folded(summary="Shape by shape", option=option, unfolded=True, parts=parts)
+        yield Folded(summary="Shape by shape", option=option, unfolded=unfolded, parts=parts)
     else:
         yield Heading("shape by shape", minor=True)
         yield from _shape_by_shape(same)
