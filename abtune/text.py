@@ -97,14 +97,9 @@ def limits(low: float, high: float, decimals: int) -> str:
     return NOTHING if NOTHING in ends else " to ".join(ends)
 
 
-def plain_percent(fraction: float) -> str:
-    """Return a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95%``, ``2%``."""
-    return f"{100 * fraction:.6g}%"
-
-
-def level_percent(alpha: float) -> str:
-    """Return the level of tests, which candidates may share, with three digits: ``5%``, ``1.67%``."""
-    return f"{100 * alpha:.3g}%"
+def plain_percent(fraction: float, digits: int = 6) -> str:
+    """Return a setting as it was typed: ``95%``, ``2%``; with 3 digits, a level that is shared: ``1.67%``."""
+    return f"{100 * fraction:.{digits}g}%"
 
 
 def spread_percent(spread: float) -> str:

@@ -11,7 +11,7 @@ from abtune.report.columns import drawn_boosts, overall_decimals, overall_interv
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
-from abtune.text import count, level_percent, plain_percent
+from abtune.text import count, plain_percent
 
 
 def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
     yield _table(analyses)
     shared = "All candidates are compared with the same runs of the baseline, so their boosts are correlated."
     if first.settings.family_wise:
-        level = level_percent(first.settings.alpha)
+        level = plain_percent(first.settings.alpha, 3)
         shared += f" Tests are corrected over shapes and candidates: each candidate is tested at {level}."
     yield Prose(shared, remark=True)
 

@@ -36,7 +36,7 @@ from abtune.report.page import (
 from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
 from abtune.shapes import select_labels
-from abtune.text import NO_BOUND, bound_percent, count, level_percent, listed, plain_percent
+from abtune.text import NO_BOUND, bound_percent, count, listed, plain_percent
 
 
 def _noise(row: Comparison) -> float:
@@ -255,7 +255,7 @@ def shared_level(settings: Settings) -> str:
     """Return at which level the tests are made if candidates share it."""
     if settings.of_candidates == 1 or not settings.family_wise:
         return ""
-    return f", tests at {level_percent(settings.alpha)} for each of {settings.of_candidates} candidates"
+    return f", tests at {plain_percent(settings.alpha, 3)} for each of {settings.of_candidates} candidates"
 
 
 def group_by_workload(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:

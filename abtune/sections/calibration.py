@@ -30,7 +30,7 @@ from abtune.samples import Samples, extract_both, keep_best, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderate
 from abtune.stats.two_sample import Floats
-from abtune.text import level_percent, plain_percent, some_of
+from abtune.text import plain_percent, some_of
 
 BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
@@ -292,7 +292,7 @@ _SIMULATED = (
 def calibration_page(result: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     settings = result.settings
-    promise = settings.procedure.promise.format(alpha=level_percent(settings.alpha))
+    promise = settings.procedure.promise.format(alpha=plain_percent(settings.alpha, 3))
     return (
         Heading("calibration"),
         Prose(

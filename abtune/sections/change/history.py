@@ -144,7 +144,9 @@ def history(
         raise InputError("a history takes two datasets or more")
     for dataset in given.values():
         validate(dataset)
-    series, undated = _by_date(given)
+    dates = {name: date for name, dataset in given.items() if (date := _date(dataset))}
+    undated = [name for name in given if name not in dates]
+    series = given if undated else {name: given[name] for name in sorted(dates, key=dates.__getitem__)}
     designs = {design_of(dataset.attrs): name for name, dataset in series.items()}
     if len(designs) > 1:
         kinds = listed(f"{name} is {design}" for design, name in designs.items())
@@ -169,15 +171,6 @@ def history(
         first_to_last=_change(parts, first, last, how=how),
         caveats=tuple(_caveats(series, undated, shapes, steps)),
     )
-
-
-def _by_date(given: dict[str, xr.Dataset]) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Return the datasets in the order of their dates, if all have one, and the names of those without."""
-    known = {name: date for name, dataset in given.items() if (date := _date(dataset))}
-    undated = [name for name in given if name not in known]
-    if undated:
-        return given, undated
-    return {name: given[name] for name in sorted(known, key=known.__getitem__)}, []
 
 
 def _date(dataset: xr.Dataset) -> datetime | None:

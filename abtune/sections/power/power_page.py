@@ -12,7 +12,7 @@ from abtune.report.figures.panels import GREY, new_figure, write_below
 from abtune.report.page import Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, power
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_seeds, most_seeds
-from abtune.text import NOTHING, count, level_percent, listed, plain_percent, spread_percent
+from abtune.text import NOTHING, count, listed, plain_percent, spread_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def _setting(plan: SeedPlan, source: str) -> str:
         noise.append(f"{side.config} {spread_percent(side.spread)}%{known}")
     return (
         f"Noise of log latency over seeds, {source}: {', '.join(noise)}. "
-        f"Level {level_percent(goal.alpha)}{shared}, {correction}. "
+        f"Level {plain_percent(goal.alpha, 3)}{shared}, {correction}. "
         "A slowdown by the same ratio has the same power."
     )
 
