@@ -164,7 +164,7 @@ def _view(
 
 def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]) -> Iterator[Section]:
     """Yield the sections of the only candidate, or a table of all, and the sections of each and of all."""
-    from abtune.report.several_candidates import candidates_sections, shared_caveats
+    from abtune.report.several_candidates import candidates_sections
 
     if len(analyses) == 1:
         yield from _sections(analyses[0], wanted, views[0])
@@ -172,7 +172,8 @@ def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View])
     of_all = wanted.sections & {"timings"}  # this section is about all configurations
     own = dataclasses.replace(wanted, sections=wanted.sections - of_all)
     if own.sections or wanted.main:
-        shared = shared_caveats(analyses) if wanted.main == "report" else ()
+        caveats = analyses[0].caveats if wanted.main == "report" else ()
+        shared = tuple(text for text in caveats if all(text in one.caveats for one in analyses))
         below = (dataclasses.replace(view, said=shared) for view in views)
         pairs = zip(analyses, below, strict=True)
         reports = [tuple(_sections(analysis, own, view)) for analysis, view in pairs]

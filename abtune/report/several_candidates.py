@@ -14,12 +14,6 @@ from abtune.report.summary import title
 from abtune.text import count, plain_percent
 
 
-def shared_caveats(analyses: Sequence[Analysis]) -> tuple[str, ...]:
-    """Return the caveats that all candidates have."""
-    first, *others = analyses
-    return tuple(text for text in first.caveats if all(text in other.caveats for other in others))
-
-
 def candidates_sections(
     analyses: Sequence[Analysis], reports: Sequence[Sequence[Section]], caveats: Sequence[str]
 ) -> Iterator[Section]:

@@ -68,11 +68,13 @@ def render(report: Report) -> str:
     """Return a report as an HTML document; the same for the same report, byte for byte."""
     script = Markup(_resource("report.js"))  # noqa: S704 - our own
     pages = [page for section in report.sections for page in titled(section.page)]
+    grids = [block for page in pages for block in page if isinstance(block, Grid)]
     return _template().render(
         title=report.title,
         sections=pages,
         contents=contents(pages),
-        letters=longest_label(pages),
+        # Of the longest label of a shape, so that the columns of all tables line up.
+        letters=max((len(label) for grid in grids for label in short_labels(grid)[0].values()), default=0),
         explained=list(map(last_drawn, pages)),
         script=script,
         policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -102,12 +104,6 @@ def short_labels(grid: Grid) -> tuple[Mapping[str, str], str]:
     # In this width no label is broken, so that each is one text.
     fitted = fit_labels(labels, max(width_of_one_line(labels), _SHORT))
     return {label: " ".join(lines) for label, lines in zip(labels, fitted.lines, strict=True)}, fitted.shared
-
-
-def longest_label(pages: Sequence[Page]) -> int:
-    """Return the letters of the longest label of a shape, so that the columns of all tables line up."""
-    grids = [block for page in pages for block in page if isinstance(block, Grid)]
-    return max((len(label) for grid in grids for label in short_labels(grid)[0].values()), default=0)
 
 
 def breakable(text: str) -> Markup:
