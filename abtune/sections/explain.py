@@ -131,7 +131,16 @@ def _explain(analysis: Analysis, shape: str, by_method: Mapping[str, Analysis]) 
         candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
-        intervals=tuple(_intervals(by_method, index, analysis.settings.method)),
+        intervals=tuple(
+            MethodInterval(
+                method=name,
+                boost=other.comparisons[index].boost,
+                boost_low=other.comparisons[index].boost_low,
+                boost_high=other.comparisons[index].boost_high,
+                judged=other is analysis,
+            )
+            for name, other in by_method.items()
+        ),
         tests=tuple(_tests(row, analysis.settings)),
         sensitivity=Sensitivity(
             without_seed=tuple(_without_each(analysis, sides, index)) if may_leave_out else None,
@@ -145,18 +154,6 @@ def _pairs(sides: Sides, index: int, seeds: Integers) -> Iterator[PairBoost]:
     difference = sides[0].value[index] - sides[1].value[index]
     for position in np.argsort(difference)[: sides[0].n[index]]:
         yield PairBoost(seed=int(seeds[position]), boost=from_log(difference[position]))
-
-
-def _intervals(by_method: Mapping[str, Analysis], index: int, judged: str) -> Iterator[MethodInterval]:
-    for name, analysis in by_method.items():
-        row = analysis.comparisons[index]
-        yield MethodInterval(
-            method=name,
-            boost=row.boost,
-            boost_low=row.boost_low,
-            boost_high=row.boost_high,
-            judged=name == judged,
-        )
 
 
 def _tests(row: Comparison, settings: Settings) -> Iterator[MethodTest]:
