@@ -81,18 +81,17 @@ def timer_step(seconds: Floats) -> float:
 
 
 def rounding_of(seconds: Floats, step: float) -> Floats:
-    """Return how far a timer's step can move the mean log latency, shape (shapes,), from (shapes, ...).
+    """Return how far a timer's step can move the mean log latency, shape (shapes,).
 
-    Half a step where the timings of a shape vary less. Where they vary more, rounding is part of their noise.
+    Takes shape (shapes, seeds, rounds, repeats). Half a step where the medians of the rounds vary less: a
+    median of rounded timings is rounded itself, however much they vary. Where medians vary more, rounding is
+    part of their noise.
     """
-    known = ~np.isnan(seconds)
-    axes = tuple(range(1, seconds.ndim))
-    n = np.maximum(np.count_nonzero(known, axis=axes), 1)
-    mean = np.sum(seconds, axis=axes, where=known) / n
-    inner = mean.reshape(-1, *(1,) * len(axes))
-    spread = np.sqrt(np.sum((seconds - inner) ** 2, axis=axes, where=known) / n)
+    by_round = _median(seconds).reshape(len(seconds), -1)
+    mean = mean_of_known(by_round)
+    spread = np.sqrt(mean_of_known((by_round - mean[:, np.newaxis]) ** 2))
     share = step / 2 / np.where(mean > 0, mean, np.inf)
-    # Timings that are half at one step and half at the next vary by exactly half a step, but for rounding.
+    # Medians that are half at one step and half at the next vary by exactly half a step, but for rounding.
     less = spread < step / 2 * (1 - _TIE)
     return np.where(less & (share >= _LEAST_ROUNDING), share, 0.0)
 

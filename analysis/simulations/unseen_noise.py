@@ -6,6 +6,7 @@ that break every method, and the cases in which two promises of 5 % add up.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 
@@ -24,7 +25,7 @@ from abtune.stats.skewness import misled
 from abtune.stats.testing.significance import OneSided, permutation_test, resampled, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, TwoSample
-from abtune.stats.variance import clustered_variance, half_width
+from abtune.stats.variance import clustered_variance, half_width, seed_values
 
 MARGIN = 0.08  # log scale; wide enough for equivalence to be claimed at all
 
@@ -175,25 +176,31 @@ def _mixed(differing: int, margin: float, reports: int) -> tuple[float, float, f
 def coarse_table(reports: int) -> str:
     """Lay out what a coarse timer does to reports of 10 shapes of 18 to 22 us, with boosts of up to 4 %."""
     rows = []
-    for step in (1.0, 0.5, 0.1):
-        for noise in (0.003, 0.01, 0.03):
-            counts = np.mean([_coarse(step, noise, seed) for seed in range(reports)], axis=0)
-            shares = (f"{100 * share:.1f}" for share in counts)
-            rows.append([f"{step:g} us", f"{100 * noise:g} %", *shares])
+    cases = itertools.product((1.0, 0.5, 0.1), (0.003, 0.01, 0.03), (0.0,))
+    for step, noise, timing in itertools.chain(cases, itertools.product((1.0, 0.5, 0.1), (0.003,), (0.03,))):
+        counts = np.mean([_coarse(step, noise, timing, seed) for seed in range(reports)], axis=0)
+        shares = (f"{100 * share:.1f}" for share in counts)
+        repeats = f", 3 x 10 timings {100 * timing:g} %" if timing else ""
+        rows.append([f"{step:g} us", f"{100 * noise:g} %{repeats}", *shares])
     alone, allowed = "intervals that miss, without allowance", "intervals that miss"
     return table(["step", "noise", alone, allowed, "false equivalences", "wrong directions"], rows)
 
 
-def _coarse(step: float, noise: float, seed: int) -> tuple[float, float, bool, bool]:
+def _coarse(step: float, noise: float, timing: float, seed: int) -> tuple[float, float, bool, bool]:
     """Return the shares of intervals that miss, and whether any equivalence or direction is false.
 
-    The first share is of intervals without an allowance for the steps.
+    The first share is of intervals without an allowance for the steps. With noise of the timings, each winner
+    is timed ten times in three rounds.
     """
     rng = np.random.default_rng([13, seed])
     time, boosts = rng.uniform(18, 22, 10), rng.uniform(-0.04, 0.04, 10)
     sides = np.stack([time, time / np.exp(boosts)], axis=1)[:, :, np.newaxis]
-    micros = np.round(sides * np.exp(rng.normal(0, noise, (10, 2, 10))) / step) * step
-    alone = expanded_percentile(TwoSample.without_floor(*np.log(micros).swapaxes(0, 1)), level=1 - ALPHA)
+    winners = (sides * np.exp(rng.normal(0, noise, (10, 2, 10))))[..., np.newaxis, np.newaxis]
+    if timing:
+        winners = winners * np.exp(rng.normal(0, timing, (10, 2, 10, 3, 10)))
+    micros = np.round(winners / step) * step
+    values, _ = seed_values(np.log(micros))
+    alone = expanded_percentile(TwoSample.without_floor(*values.swapaxes(0, 1)), level=1 - ALPHA)
     shapes = [f"shape{number}" for number in range(10)]
     rows = analyze(make_dataset(1e-6 * micros, shapes=shapes, configs=["old", "new"])).comparisons
     pairs = list(zip(rows, boosts.tolist(), strict=True))

@@ -79,14 +79,21 @@ def test_a_step_beyond_the_digits_of_a_float_is_looked_for_without_a_warning() -
 
 
 def test_rounding_counts_where_it_hides_the_noise() -> None:
-    """Half a step of a shape's mean, unless its timings vary by more than half a step."""
+    """Half a step of a shape's mean, unless the medians of its rounds vary by more than half a step."""
     seconds = np.array([[20.0, 20, 21, 20], [20, 22, 21, 19], [40, 40, 40, NAN], [NAN, NAN, NAN, NAN]])
+    seconds = seconds.reshape(4, 2, 2, 1)
     assert rounding_of(seconds, 1.0) == pytest.approx([0.5 / 20.25, 0, 0.5 / 40, 0])
     assert not rounding_of(seconds, 0.0).any()
+
+
+def test_timings_that_vary_do_not_undo_the_rounding_of_their_median() -> None:
+    """Nine timings of 19 to 21 steps have a median of a whole step, however many seeds repeat that."""
+    seconds = np.array([20.0, 19, 21, 20, 19, 21, 20, 19, 21] * 6).reshape(1, 3, 2, 9)
+    assert rounding_of(seconds, 1.0) == pytest.approx([0.5 / 20])
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
 def test_two_neighbouring_steps_count_alike_in_every_unit(unit: float) -> None:
     """Half of the timings at one step, half at the next: they vary by half a step, and no less."""
-    seconds = np.array([[step, step + 1] for step in range(19, 60)]) * 1e-6 * unit
+    seconds = np.array([[[[step]], [[step + 1]]] for step in range(19, 60)]) * 1e-6 * unit
     assert not rounding_of(seconds, 1e-6 * unit).any()
