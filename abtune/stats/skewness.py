@@ -32,8 +32,8 @@ _MOST_OF_ONE = 5.0  # one bad seed of one shape says nothing of the others
 # The kurtosis is 1 for two equally frequent values, 1.8 for uniform noise, and 3 for normal noise. Few seeds
 # of two modes fall 5:2 or 8:2 now and then, which has more. So not each shape has to be below this.
 _TWO_MODES, _SHAPES_WITH_TWO = 1.6, 0.45
-# Ten shapes of five normal seeds would often seem to have two modes, too.
-_SHAPES_FOR_MODES, _SEEDS_FOR_MODES = 10, 6
+# Seeds and shapes. Ten shapes of five normal seeds would often seem to have two modes, too.
+_ENOUGH_FOR_MODES = ((6, 10), (5, 25))
 
 
 def skewness(values: Floats) -> Floats:
@@ -54,13 +54,15 @@ def _standard_moment(values: Floats, power: int) -> Floats:
 
 def two_modes(samples: TwoSample) -> Booleans:
     """Return whether each side shows two modes, about equally frequent, shape (2,); False for pairs."""
-    sides = (samples.first, samples.second)
-    kurtosis = np.stack(
-        [np.where(sizes(side) >= _SEEDS_FOR_MODES, _standard_moment(side, 4), np.nan) for side in sides]
-    )
-    known = np.count_nonzero(~np.isnan(kurtosis), axis=1)
-    enough = (known >= _SHAPES_FOR_MODES) & (not samples.paired)
-    return enough & (np.count_nonzero(kurtosis < _TWO_MODES, axis=1) >= _SHAPES_WITH_TWO * known)
+    shown = np.zeros(2, dtype=bool)
+    sides = () if samples.paired else (samples.first, samples.second)
+    for number, side in enumerate(sides):
+        kurtosis, n = _standard_moment(side, 4), sizes(side)
+        for seeds, shapes in _ENOUGH_FOR_MODES:
+            known = kurtosis[(n >= seeds) & ~np.isnan(kurtosis)]
+            share = np.count_nonzero(known < _TWO_MODES) / max(len(known), 1)
+            shown[number] |= len(known) >= shapes and share >= _SHAPES_WITH_TWO
+    return shown
 
 
 def with_noise_of_all(samples: TwoSample) -> TwoSample:

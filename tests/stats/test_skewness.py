@@ -208,7 +208,7 @@ def two_schedules(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray
     return rng.choice((-0.1, 0.1), size) + rng.normal(0, 0.01, size)
 
 
-@pytest.mark.parametrize(("shapes", "seeds"), [(29, 6), (29, 7), (29, 10), (29, 20)])
+@pytest.mark.parametrize(("shapes", "seeds"), [(29, 5), (29, 6), (29, 7), (29, 10), (29, 20)])
 @pytest.mark.parametrize(
     "noise", [np.random.Generator.normal, np.random.Generator.exponential, failing, two_schedules]
 )
