@@ -169,7 +169,7 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     errs = (
         f"Still, up to 11% of such reports overstate how many shapes are {claims} (simulated, "
-        "docs/statistics.md). If runs fail rarely and hardly vary otherwise, up to 25% do."
+        "docs/statistics.md). Of five shapes with five seeds, up to 18% do where runs fail rarely."
     )
     if gap == 0:
         noisier = f"{skewed.config} are more skewed, or skewed and noisier, in others {other.config}'s."

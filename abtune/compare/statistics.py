@@ -61,11 +61,14 @@ def compute(
     # Verdicts of single shapes need no more: Holm's correction leaves few of them to chance.
     with_all = replace(one_sided, common=common_noise(samples, rng=rng))
     interval = with_all.widened(alone, level=settings.level)
+    hidden = bool(((interval.low < alone.low) | (interval.high > alone.high)).any())
+    if hidden:  # then the error of how many slow runs there are is common to the counted shapes
+        with_all = replace(with_all, common=tuple(noise.doubted() for noise in with_all.common))
     one_sided = with_all if len(resampled) else one_sided
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,
-        hidden=bool(((interval.low < alone.low) | (interval.high > alone.high)).any()),
+        hidden=hidden,
         # For one shape or a few, resampling may give less than the shape's own interval.
         simultaneous=interval.hull(wide),
         tests=tests,

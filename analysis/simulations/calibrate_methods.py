@@ -31,6 +31,7 @@ from simulated_claims import (
 from simulated_drift import drift_table
 from simulated_looks import looks_table, paired_looks_table
 from simulated_pairs import (
+    equal_pairs_table,
     pair_coverage_table,
     pair_plan_table,
     pair_reports_table,
@@ -212,6 +213,7 @@ def main() -> None:
             "noise limit": (noise_limit_table, [replications]),
             "coverage pairs": (pair_coverage_table, [replications]),
             "pairs": (pairs_table, [2 * replications]),
+            "equal pairs": (equal_pairs_table, [analyses // 4]),
             "pair reports": (pair_reports_table, [analyses]),
             "pair claims": (pair_claims_table, [analyses // 4]),
             "pair plan": (pair_plan_table, [replications]),

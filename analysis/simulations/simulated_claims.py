@@ -145,6 +145,7 @@ OF_SHAPES: Mapping[str, Noise] = {
     "2 %, one in 15 30 % slower": of_shapes(0.02, 0.02, fails=True),
     "0.5 to 10 %, one in 15 30 % slower": of_shapes(0.005, 0.1, fails=True),
     "0.3 %, one in 15 30 % slower": of_shapes(0.003, 0.003, fails=True),
+    "the same, 5 shapes": of_shapes(0.003, 0.003, fails=True),
 }
 ADDED = ((), (0.02,), (0.5,), (0.02, 0.5))
 
@@ -153,21 +154,23 @@ def common_noise_table(reports: int) -> str:
     """Lay out false counts and true ones by the error added to the noise of all shapes, and intervals."""
     rows = []
     for (name, noise), n in itertools.product(OF_SHAPES.items(), (5, 10)):
-        rng, counts = np.random.default_rng([57, n]), np.zeros((2, len(ADDED)))
+        rng, counts = np.random.default_rng([57, n]), np.zeros((2, len(ADDED) + 1))
         held, width = np.zeros(2), np.zeros(2)
         for _ in range(reports):
-            same = noise(rng, (SHAPES, 2, n))
+            same = noise(rng, (5 if name.endswith("5 shapes") else SHAPES, 2, n))
             intervals = intervals_of(TwoSample.without_floor(same[:, 0], same[:, 1]))
             held += [np.mean((one.low <= 0) & (one.high >= 0)) for one in intervals]
-            width += [np.mean(one.high - one.low) for one in intervals]
+            widths = [np.mean(one.high - one.low) for one in intervals]
+            width, hidden = width + widths, widths[1] > widths[0]  # of gains, too
             gains = same.copy()
-            gains[:10, 1] -= np.log(1.1)
-            counts += np.array([[count > 0 for count in _by_added(same)], list(_by_added(gains))])
+            gains[: math.ceil(len(gains) / 3), 1] -= np.log(1.1)
+            false, true = (list(_by_added(logs, hidden=hidden)) for logs in (same, gains))
+            counts += np.array([[count > 0 for count in false], true])
         cells = (f"{100 * false / reports:.0f} / {true / reports:.1f}" for false, true in counts.T)
         alone, known = (f"{100 * share / reports:.1f}" for share in held)
         rows.append([f"{name}, {n}+{n}", *cells, f"{alone}, {known} ({width[1] / width[0]:.2f})"])
     heads = (" and ".join(f"{share:g}" for share in added) for added in ADDED[1:])
-    return table(["noise", "without", *heads, "intervals"], rows)
+    return table(["noise", "without", *heads, "abtune", "intervals"], rows)
 
 
 def hidden_runs_table(reports: int) -> str:
@@ -191,14 +194,16 @@ def hidden_runs_table(reports: int) -> str:
     return table(["noise", *(f"{shapes} shapes, {n}+{n}" for shapes, n in sizes)], rows)
 
 
-def _by_added(logs: Array) -> Iterator[int]:
-    """Yield how many shapes count as faster, without the noise of all shapes and with each added error."""
+def _by_added(logs: Array, *, hidden: bool) -> Iterator[int]:
+    """Yield how many shapes count as faster: without the noise of all shapes, by added error, by abtune."""
     samples = TwoSample.without_floor(logs[:, 0], logs[:, 1])
     tests = resampled(samples, rng=np.random.default_rng(0))
     for added in ADDED:
         with mock.patch.object(common_noise, "_ADDED", added):
             noise = common_noise.common_noise(samples, rng=np.random.default_rng(0))
         yield at_least(replace(tests, common=noise).p_above(0.0), correlation=0.0, alpha=ALPHA)
+    noise = tuple(one.doubted() for one in noise) if hidden else noise
+    yield at_least(replace(tests, common=noise).p_above(0.0), correlation=0.0, alpha=ALPHA)
 
 
 # How often a schedule loses, and how much; the others gain so that the mean is zero.

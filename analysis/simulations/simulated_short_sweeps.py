@@ -6,6 +6,7 @@ in any of these designs. Nor does it in 10 shapes or more of 5+5 seeds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
@@ -29,12 +30,28 @@ def varied(spread: float) -> Noise:
     return lambda rng, shape: lognormal(spread)(rng, shape) * np.exp(rng.normal(0, 0.7, (shape[0], 1)))
 
 
+def three_schedules(*shares: float) -> Noise:
+    """Return noise of searches that end at one of three schedules; the slowest takes 10 % longer."""
+    logs = np.log([1.0, 1.05, 1.1])
+    return lambda rng, shape: rng.choice(logs, shape, p=shares) - logs @ shares + rng.normal(0, 0.001, shape)
+
+
+def often_slow(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise of searches that miss the fast schedule; each shape has its own chance of up to a half."""
+    share = rng.uniform(0, 0.5, (shape[0], 1))
+    drawn: Array = math.log(1.3) * ((rng.random(shape) < share) - share) + rng.normal(0, 0.01, shape)
+    return drawn
+
+
 KINDS: Mapping[str, tuple[Noise, Noise]] = {
     **{name: PAIRS[name] for name in ("lognormal 2 %", "exponential", "spread 4:1", "one side skewed")},
     "spread 10:1": (lognormal(0.2), lognormal(0.02)),
     "spreads vary": (varied(0.02), varied(0.02)),
     "one side fails 1 in 5": PAIRS["one side fails 1 in 5"],
     **UNSEEN,
+    "two schedules, mostly one": (three_schedules(0.5, 0.5, 0.0), three_schedules(0.9, 0.05, 0.05)),
+    "three schedules, shares differ": (three_schedules(0.3, 0.3, 0.4), three_schedules(0.05, 0.9, 0.05)),
+    "chance of a slow run varies, normal": (often_slow, lognormal(0.01)),
 }
 
 

@@ -299,8 +299,8 @@ def test_skewed_differences_are_told() -> None:
     assert told == [
         "The differences of the pairs are skewed: now and then async is far slower. A verdict of improved or "
         "equivalent must also pass a bootstrap-t test. Still, up to 11% of such reports overstate how many "
-        "shapes are faster or not slower (simulated, docs/statistics.md). If runs fail rarely and hardly "
-        "vary otherwise, up to 25% do."
+        "shapes are faster or not slower (simulated, docs/statistics.md). Of five shapes with five seeds, up "
+        "to 18% do where runs fail rarely."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
 

@@ -6,6 +6,7 @@ noise looks too small. All shapes together show how often such runs are, and how
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 # the small one where all noise is little but for rare slow runs (docs/statistics-tables.md, "common noise").
 _ADDED = (0.02, 0.5)
 # A shape counts as at most this many times as noisy as most, or one with a noise of 100 % would hide gains.
+# If more than a quarter are noisier than that, it counts as at most as noisy as three quarters.
 _NOISIEST = 3.0
 # This share of the deviations, on each end, counts as the next one. What is as rare hardly moves a mean, and
 # one run that is ten times slower would hide most gains.
@@ -40,6 +42,12 @@ class CommonNoise:
     size: Integers  # which of them is a shape's, -1 for none; shape (shapes,)
     added: Floats  # to the standard error of each shape, and of each drawn sample
     differences: tuple[Floats, ...]  # of the means of the drawn samples, for each two numbers of seeds
+    doubt: float = 0.0  # how far the mean of all deviations may be off
+
+    def doubted(self) -> CommonNoise:
+        """Return the same with a standard error of the mean over all shapes: they may show few slow runs."""
+        widest = max(float(one.std()) for one in self.differences)
+        return replace(self, doubt=widest / math.sqrt(np.count_nonzero(self.size >= 0)))
 
     def mirrored(self) -> CommonNoise:
         """Return the same with the sides exchanged."""
@@ -48,7 +56,8 @@ class CommonNoise:
 
     def share_above(self, difference: Floats, error: Floats) -> Floats:
         """Return the share of drawn samples whose t is at least that of each shape; 0 for shapes without."""
-        error, share = error + self.added, np.zeros_like(difference)
+        difference, error = difference - self.doubt, error + self.added
+        share = np.zeros_like(difference)
         # Where nothing varies anywhere, no drawn sample differs, so a difference is beyond all of them.
         sure = np.where(difference > 0, np.inf, -np.inf)
         t = np.where(error > 0, over_error(difference, error), sure)
@@ -131,7 +140,9 @@ def _deviations(sides: list[Floats]) -> Floats:
     apart = [side - np.median(side, axis=1)[:, np.newaxis] for side in sides]
     spreads = [np.median(np.abs(values), axis=1)[:, np.newaxis] for values in apart]
     varied = np.concatenate(spreads)
-    most = _NOISIEST * float(np.median(varied[varied > 0])) if varied.any() else np.inf
+    known = varied[varied > 0] if varied.any() else np.array([np.inf])
+    # A quarter of the shapes are no exception: those that show slow runs, while others show none.
+    most = max(_NOISIEST * np.median(known), np.quantile(known, 0.75, method="lower"))
     limited = [values / np.maximum(spread / most, 1) for values, spread in zip(apart, spreads, strict=True)]
     ordered = np.sort(np.concatenate([values.ravel() for values in limited]))
     few = int(_RARE * len(ordered))

@@ -251,6 +251,25 @@ def test_one_noisy_shape_hides_no_gains(n: int) -> None:
     assert (tests.p_above(0.0)[:-1] < 0.03).all()
 
 
+def test_a_third_of_the_shapes_keep_their_noise() -> None:
+    """Where they show slow runs and most show none, the slow runs of all of them count in full."""
+    logs = np.random.default_rng(11).normal(0, 0.001, (2, 12, 6))
+    logs[1, :4, ::2] += 0.3
+    noise = common_noise(TwoSample.without_floor(*logs), rng=generator())[0]
+    assert noise.difference(0.025)[0] > 0.06
+
+
+def test_doubted_noise_takes_off_the_error_of_its_mean() -> None:
+    """Over 16 shapes alike it is a quarter of the error of a difference; each claim needs as much more."""
+    logs = np.random.default_rng(11).normal(0, 0.02, (2, 16, 5))
+    noise = common_noise(TwoSample.without_floor(*logs), rng=generator())[0]
+    doubted, difference, error = noise.doubted(), np.full(16, 0.03), np.full(16, 0.01)
+    assert doubted.doubt == pytest.approx(noise.differences[0].std() / 4)
+    assert np.array_equal(
+        doubted.share_above(difference, error), noise.share_above(difference - doubted.doubt, error)
+    )
+
+
 @pytest.mark.parametrize("slower", [0.0, 2.3, 4.6])
 def test_one_far_slower_run_of_hundreds_hides_no_gains(slower: float) -> None:
     """One run in 145 hardly moves a mean, so it leaves the other shapes as they are."""
