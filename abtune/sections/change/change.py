@@ -269,7 +269,8 @@ def _caveats(
         chance = f" {PERHAPS_CHANCE}" if may_be_chance(samples) else ""
         yield (
             "The noise of the change looks skewed, as where some runs of one configuration are far slower in "
-            f"one dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test."
+            f"one dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test. "
+            "Intervals allow for no slow run that a shape hides."
         )
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:
