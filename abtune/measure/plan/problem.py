@@ -43,8 +43,8 @@ class Timing:
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
 COLD_CALLS = 20
-# Seconds that it takes to empty the caches of a device before one call, roughly, by the kind of target.
-FLUSH_SECONDS = {"cuda": 0.0002, "llvm": 0.005}
+# Seconds that it takes to empty the caches of a GPU, and of a CPU, before one call, roughly.
+GPU_FLUSH, CPU_FLUSH = 0.0002, 0.005
 # Trials that MetaSchedule's cost model learns from before it predicts (``num_warmup_samples``).
 WARM_UP = 100
 
@@ -118,6 +118,6 @@ class Settings:
     def round_seconds(self, latency: float) -> float:
         """Return the estimated duration of one round of a winner, in seconds."""
         if self.cache == "cold":
-            flush = FLUSH_SECONDS[json.loads(self.target)["kind"]]
+            flush = GPU_FLUSH if json.loads(self.target)["kind"] == "cuda" else CPU_FLUSH
             return self.repeats * COLD_CALLS * (flush + latency)
         return self.repeats * max(self.repeat_ms / 1000, latency)
