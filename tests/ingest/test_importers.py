@@ -362,7 +362,10 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             f"{','.join(map('a{}'.format, range(12)))},ttft_ms\n{'x,' * 12}1.5\n".encode(),
             "is one of a0, .*, ttft_ms, ",
         ),
-        (b'{"layout": [], "benchmarks": [{"runs": []}], "context": {}}', "are nanoseconds, in stats.samples"),
+        (
+            b'{"layout": [], "benchmarks": [{"runs": []}], "context": {}}',
+            r"are nanoseconds, in stats\.samples of each run; .* and time_ns",
+        ),
         (b"Output template: perf,%engine%\nperf,cpu,ref,,mb1,1,1,1,1,1,1\n", r"grep \^perf, FILE"),
         (b'BENCHMARK: echo\nCPU MODEL: x\n{\n  "context": 1\n}\n', r"JSON begins in line 3: tail -n \+3 "),
         (b"shape,old,new\na,10 ms,9 ms\n", "'10 ms' is not a number; write the unit into the heading"),
