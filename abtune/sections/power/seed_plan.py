@@ -76,7 +76,7 @@ class RunCost:
     """Mean cost of one seed of one shape: a run of the baseline and a run of the candidate."""
 
     core_seconds: float  # each run on one core
-    gpu_seconds: float  # at least, by the settings; NaN of a CPU, or if the dataset does not say
+    gpu_seconds: float  # at least, by the settings; NaN of a CPU, of cold caches, or if they do not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,9 @@ def _gpu_seconds(dataset: xr.Dataset) -> float:
     known = settings(dataset.attrs)
     names = ("search_repeats", "search_repeat_ms", "rounds", "repeats", "repeat_ms")
     is_known = all(isinstance(known.get(name), int | float) for name in names) and "trial_latency" in dataset
-    if not is_known or parsed(dataset.attrs, "target", dict).get("kind") == "llvm":
+    # With cold caches, timings are of single calls, and may take less than the set time.
+    is_cold = known.get("cache") == "cold"
+    if not is_known or is_cold or parsed(dataset.attrs, "target", dict).get("kind") == "llvm":
         return math.nan
     searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
     ran = dataset["trial_status"].values == TrialStatus.OK
