@@ -35,7 +35,7 @@ NARROW = 0.03
 DRAWS = 20
 # The winners of SHARED, launched one by one: on an H200, and most of them on another card.
 ONE_BY_ONE, OTHER_CARD = "h200-shared-stream.nc", "h100-shared-winners.nc"
-# A third of them, timed with cold caches.
+# The winners of SHARED, timed with cold caches.
 COLD = "h200-shared-cold.nc"
 # The design, and the dataset of its searches. The host launched the calls of their winners one by one.
 DESIGNS: Mapping[str, str] = {
@@ -80,8 +80,9 @@ def cold_caches(shared: xr.Dataset) -> Iterator[str]:
     cold = abtune.open_dataset(ROOT / "data" / COLD)
     mean = abtune.compare_datasets(shared, cold).overall
     yield (
-        f"With cold caches async gains more. The mean boost of {int(differences(cold).notnull().sum())} of "
-        f"these pairs changes by {percent(mean.change)} ({percent(mean.low)} to {percent(mean.high)}), as in "
+        f"**With cold caches async gains more** (`abtune analyze data/{COLD}`). "
+        f"{abtune.analyze(cold).sentence} The mean boost changes by {percent(mean.change)} "
+        f"({percent(mean.low)} to {percent(mean.high)}), as in "
         f"[longer searches](h200-deep.md#with-cold-caches) (`abtune compare {SHARED} data/{COLD}`)."
     )
 

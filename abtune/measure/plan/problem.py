@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from abtune.configurations import Configuration
 from abtune.shapes import Shape
 
+# Single calls with a cold cache scatter, so the median of this many calls is one repeat.
+COLD_CALLS = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -35,14 +38,13 @@ class Timing:
     repeats: int  # number of timings
     repeat_ms: int  # least duration of one timing, milliseconds
     # "warm": calls follow back to back. "cold": something else fills the caches before each call.
-    # Each timing is then the median of COLD_CALLS single calls, and repeat_ms does not count
+    # Each timing is then the median of some single calls, and repeat_ms does not count
     cache: str
+    cold_calls: int = COLD_CALLS  # number of these calls
     # "graph", a CUDA graph, or "stream": one by one. Then the GPU waits for each launch, and that counts
     launched_by: str = "stream"
 
 
-# Single calls with a cold cache scatter, so the median of this many calls is one repeat.
-COLD_CALLS = 20
 # Seconds that it takes to empty the caches of a GPU, and of a CPU, before one call, roughly.
 GPU_FLUSH, CPU_FLUSH = 0.0002, 0.005
 # Trials that MetaSchedule's cost model learns from before it predicts (``num_warmup_samples``).

@@ -7,12 +7,13 @@ import math
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
+from abtune.measure.plan.problem import Kernel, Timing
 from abtune.measure.tvm import nvml
 from abtune.measure.tvm.graph_timing import time_cold_in_graphs, time_in_graphs
 from abtune.measure.tvm.load_tvm import tvm
@@ -31,9 +32,11 @@ def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
     if first > _SLOW_CALL:
         return [first]
     once = time_kernel(kernel, Timing(repeats=1, repeat_ms=0, cache="warm"))
-    if once[0] > timing.repeat_ms / 1000:
+    affordable = int(timing.repeat_ms / 1000 / max(once[0], 1e-9))
+    if affordable < 1:
         return once
-    return time_kernel(kernel, timing)
+    # Twenty cold calls of a slow candidate would take twenty times as long as a warm repeat.
+    return time_kernel(kernel, replace(timing, cold_calls=min(timing.cold_calls, affordable)))
 
 
 def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
@@ -45,14 +48,14 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
         call = functools.partial(load_library(kernel.library)["main"], *tensors)
         if timing.cache == "warm":
             return time_in_graphs(call, device, repeats=timing.repeats, repeat_ms=timing.repeat_ms)
-        size = {"repeats": timing.repeats, "calls": COLD_CALLS, "flush_bytes": flush}
+        size = {"repeats": timing.repeats, "calls": timing.cold_calls, "flush_bytes": flush}
         return [*map(statistics.median, time_cold_in_graphs(call, device, **size))]
     # TVM raises the number of calls in a repeat until it takes ``min_repeat_ms``.
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
     if timing.cache == "cold":
         # One call per repeat, because TVM empties the caches before each repeat, and not before each call.
-        calls = timed(repeat=timing.repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
-        times = np.median(np.reshape(calls, (timing.repeats, COLD_CALLS)), axis=1)
+        calls = timed(repeat=timing.repeats * timing.cold_calls, cache_flush_bytes=flush)(*tensors).results
+        times = np.median(np.reshape(calls, (timing.repeats, timing.cold_calls)), axis=1)
     else:
         times = timed(repeat=timing.repeats, min_repeat_ms=timing.repeat_ms)(*tensors).results
     device.sync()

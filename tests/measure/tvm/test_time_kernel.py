@@ -101,6 +101,18 @@ def test_a_hopeless_candidate_is_timed_once(room: Any, monkeypatch: pytest.Monke
     assert not calls[3:]
 
 
+def test_a_slow_candidate_has_few_cold_calls(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With cold caches, too, a repeat takes about ``repeat_ms``; a fast candidate keeps all its calls."""
+    timings: list[Timing] = []
+    for seconds, calls in ((0.003, 3), (0.0001, COLD_CALLS), (0.0, COLD_CALLS)):
+        monkeypatch.setattr(room.time_kernel, "first_call", lambda _: 0.0)
+        monkeypatch.setattr(
+            room.time_kernel, "time_kernel", lambda _, timing, once=seconds: timings.append(timing) or [once]
+        )
+        room.time_kernel.time_candidate(kernel(GEMM, "", b""), Timing(repeats=3, repeat_ms=10, cache="cold"))
+        assert timings[-1].cold_calls == calls
+
+
 def test_graphs_time_a_kernel_if_they_should(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its calls get the same tensors; a search never asks for graphs."""
     (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
