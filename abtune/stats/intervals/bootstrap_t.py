@@ -160,8 +160,9 @@ class PooledT:
         """Numbers of values at each step or beyond; the first is of all."""
         return np.cumsum(self.counts[::-1])[::-1]
 
+    @cached_property
     def mirrored(self) -> PooledT:
-        """Return the distribution of the negated values: that of the sides exchanged."""
+        """The distribution of the negated values: that of the sides exchanged."""
         return PooledT(counts=self.counts[::-1])
 
     def share_above(self, t: Floats) -> Floats:
@@ -230,7 +231,7 @@ def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Genera
     """Return the t of the change of a difference between two datasets, over the resamples of all shapes."""
     # The data fix the order, so exchanged datasets have the mirrored t.
     if _size(before) > _size(after):
-        return pool_of_change(after, before, rng=rng).mirrored()
+        return pool_of_change(after, before, rng=rng).mirrored
     roots, counts = rng.integers(2**62, size=2), NO_RESAMPLES.counts
     for start in range(0, len(before), _BLOCK):
         shape, parts = slice(start, start + _BLOCK), []

@@ -51,7 +51,7 @@ class CommonNoise:
 
     def mirrored(self) -> CommonNoise:
         """Return the same with the sides exchanged."""
-        pools, differences = (pool.mirrored() for pool in self.of_size), (-one for one in self.differences)
+        pools, differences = (pool.mirrored for pool in self.of_size), (-one for one in self.differences)
         return replace(self, of_size=tuple(pools), differences=tuple(differences))
 
     def share_above(self, difference: Floats, error: Floats) -> Floats:

@@ -104,7 +104,7 @@ class OneSided:
         """Return the same with the sides exchanged."""
         estimate = replace(self.estimate, difference=-self.estimate.difference)
         common = tuple(noise.mirrored() for noise in self.common)
-        return replace(self, estimate=estimate, pool=self.pool.mirrored(), common=common)
+        return replace(self, estimate=estimate, pool=self.pool.mirrored, common=common)
 
     def p_above(self, threshold: Floats | float) -> Floats:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
