@@ -40,7 +40,7 @@ def naming(where: object) -> Iterator[None]:
 
 # Packages that only an extra installs, by the names under which they are imported.
 EXTRAS = {
-    **dict.fromkeys(("tvm", "tvm_ffi", "xgboost", "dask", "distributed"), "sweep"),
+    **dict.fromkeys(("tvm", "tvm_ffi", "xgboost", "dask", "distributed", "psutil"), "sweep"),
     "matplotlib": "plot",
 }
 

@@ -128,10 +128,10 @@ def check_host(cores: int) -> Iterator[Finding]:
 
 def _available_memory() -> float:
     """Return the bytes of memory that are free without swapping; infinite where the system does not say."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * float(line.split()[1])
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import psutil  # comes with dask
+
+        return float(psutil.virtual_memory().available)
     return math.inf
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from abtune.errors import TargetError
 
@@ -46,9 +44,8 @@ class TargetFacts:
 
 # More load than this is busy: searches get less, and timings of a CPU are noisy.
 LOAD_PER_CORE = 0.5
-# Seconds over which it is measured, and where Linux counts the time of its cores.
+# Seconds over which it is measured.
 LOAD_SECONDS = 0.3
-_STAT = Path("/proc/stat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +67,11 @@ def busy_cores() -> float | None:
     """Return how many cores of this host are busy now, on average over a moment; None if unknown."""
     # Not the load average of a minute, in which the last sweep of the same user still counts.
     try:
-        before = _ticks()
-        time.sleep(LOAD_SECONDS)
-        total, idle = (after - earlier for after, earlier in zip(_ticks(), before, strict=True))
-    except (OSError, ValueError):  # only Linux counts so
+        import psutil  # comes with dask
+
+        return psutil.cpu_percent(LOAD_SECONDS) / 100 * (os.cpu_count() or 1)
+    except (ImportError, OSError, ValueError):  # a system that does not say
         return None
-    return (os.cpu_count() or 1) * (1 - idle / total) if total else 0.0
-
-
-def _ticks() -> tuple[int, int]:
-    """Return for how long all cores ran until now, and for how long they were idle."""
-    ticks = [int(word) for word in _STAT.read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
-    return sum(ticks), sum(ticks[3:5])  # idle, or waiting for a disk
 
 
 def machine_load(cores: int) -> float | None:

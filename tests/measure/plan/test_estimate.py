@@ -78,18 +78,12 @@ def test_a_container_does_not_take_the_load_of_its_host(monkeypatch: pytest.Monk
     assert machine_load(64) == 30
 
 
-def test_what_ran_before_does_not_make_a_machine_busy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Of the time that passes while it is looked at, three quarters of four cores are busy."""
-    stat = tmp_path / "stat"
-    stat.write_text("cpu  900000 0 0 100 100 0 0 0 0 0\n", encoding="utf-8")
-    later = "cpu  900030 20 20 110 110 0 0 10 5 5\n"
-    monkeypatch.setattr("abtune.measure.plan.workplace._STAT", stat)
-    monkeypatch.setattr("time.sleep", lambda _: stat.write_text(later, encoding="utf-8"))
+def test_the_busy_share_of_a_machine_in_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four cores that are busy for 80 % of a moment count as 3.2; a system that does not say, as none."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert busy_cores() == pytest.approx(4 * 80 / 100)
-    stat.unlink()
+    monkeypatch.setattr("psutil.cpu_percent", lambda interval: 80.0 if interval else 0.0)
+    assert busy_cores() == pytest.approx(3.2)
+    monkeypatch.setattr("psutil.cpu_percent", lambda _: Path("no/such/file").read_bytes())
     assert busy_cores() is None
 
 
