@@ -28,7 +28,6 @@ from abtune.dataset.schema import (
     RUN,
     TRANSFER,
     VARIABLES,
-    RunStatus,
     SeedDesign,
     design_of,
     is_paired,
@@ -135,11 +134,8 @@ def about_new_seeds(named: Mapping[str, xr.Dataset]) -> Iterator[str]:
 
 def _runs(dataset: xr.Dataset, axes: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return shape, configuration and seed of each run; or shape and seed of each pair."""
-    made = dataset["run_status"] != RunStatus.MISSING
-    made = made.any("config") if "config" not in axes else made
-    places = made.transpose(*axes).values.nonzero()
-    labels = [np.asarray(dataset[axis].values, dtype=object) for axis in axes]
-    return list(zip(*(values[index] for values, index in zip(labels, places, strict=True)), strict=True))
+    runs = (dict(zip(RUN, run, strict=True)) for run, _ in cells_of(dataset, ()))
+    return list(dict.fromkeys(tuple(run[axis] for axis in axes) for run in runs))
 
 
 def _random_numbers(attrs: _Attrs) -> set[int]:
@@ -171,10 +167,8 @@ def _sources(named: Mapping[str, xr.Dataset]) -> Mapping[str, Mapping[str, set[s
     """Return the datasets that have runs of a shape under a configuration, by shape and configuration."""
     sources: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
-        made = (dataset["run_status"].values != RunStatus.MISSING).any(axis=2)
-        shapes, configs = (labels_of(dataset, axis) for axis in ("shape", "config"))
-        for shape, config in np.argwhere(made).tolist():
-            sources.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)
+        for shape, config, _ in _runs(dataset, RUN):
+            sources.setdefault(shape, {}).setdefault(config, set()).add(name)
     return sources
 
 
