@@ -257,7 +257,7 @@ def _guided(plan: Plan) -> str:
     if settings.guided >= _FEW_GUIDED:
         return f", {settings.guided} of them guided by the cost model"
     few = settings.guided or "none"
-    enough = settings.trials_with(_FEW_GUIDED)
+    enough = settings.trials_per_iteration * (settings.unguided + _FEW_GUIDED)
     return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
 
 

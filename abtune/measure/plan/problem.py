@@ -96,10 +96,6 @@ class Settings:
         """Number of iterations that the cost model guides."""
         return max(self.iterations - self.unguided, 0)
 
-    def trials_with(self, guided: int) -> int:
-        """Return the number of trials that has some guided iterations."""
-        return self.trials_per_iteration * (self.unguided + guided)
-
     @property
     def search_timing(self) -> Timing:
         """How a candidate is timed within its search."""

@@ -60,8 +60,8 @@ def _setting(plan: SeedPlan, source: str) -> str:
 def _costs(rows: Sequence[Need | Reach], *, after: int = 0) -> tuple[Column, Column]:
     """Return the costs, which matter less than ``after`` other optional columns."""
     return (
-        column("core hours", [_hours(row.core_hours) for row in rows], gives_way=after + 1),
-        column("GPU hours", [_hours(row.gpu_hours) for row in rows], gives_way=after + 2),
+        column("core hours", [_rounded(row.core_hours) for row in rows], gives_way=after + 1),
+        column("GPU hours", [_rounded(row.gpu_hours) for row in rows], gives_way=after + 2),
     )
 
 
@@ -73,7 +73,7 @@ def _needs(plan: SeedPlan) -> Grid:
 
 def _reaches(plan: SeedPlan) -> Grid:
     reaches = plan.reaches
-    detectable = column("detectable %", [_detectable(reach.detectable) for reach in reaches])
+    detectable = column("detectable %", [_rounded(100 * reach.detectable) for reach in reaches])
     powers = [
         column(
             plain_percent(boost),
@@ -117,16 +117,11 @@ def _seeds(seeds: int | None) -> str:
     return f"{seeds:,}" if seeds <= _MOST else f"over {_MOST:,}"
 
 
-def _hours(hours: float) -> str:
-    if math.isnan(hours):
-        return NOTHING
-    return f"{hours:,.0f}" if hours >= 99.5 else f"{hours:.2g}"
-
-
-def _detectable(boost: float) -> str:
-    if not math.isfinite(boost):
-        return "none"
-    return f"{100 * boost:,.0f}" if boost >= 0.0995 else f"{100 * boost:.2g}"
+def _rounded(number: float) -> str:
+    """Return two significant digits, or all before the point; a dash for NaN, and none for infinity."""
+    if not math.isfinite(number):
+        return NOTHING if math.isnan(number) else "none"
+    return f"{number:,.0f}" if number >= 99.5 else f"{number:.2g}"
 
 
 def draw_power(analysis: Analysis) -> Figure:
@@ -153,7 +148,7 @@ def draw_power(analysis: Analysis) -> Figure:
     for unit, hours in costs.items():
         if not any(map(math.isnan, hours)):
             above = axis.secondary_xaxis("top")
-            above.set_xticks(seeds, [_hours(number) for number in hours], fontsize=8)
+            above.set_xticks(seeds, [_rounded(number) for number in hours], fontsize=8)
             above.minorticks_off()
             above.set_xlabel(f"{unit} for {count(plan.goal.shapes, 'shape')}", fontsize=8)
             break

@@ -103,5 +103,5 @@ def test_iterations_after_the_first_hundred_trials_are_guided(trials: int, size:
     """MetaSchedule's cost model predicts at random until it has learned a hundred trials."""
     settings = replace(small_plan(SMALL).settings, trials=trials, trials_per_iteration=size)
     assert settings.guided == guided
-    more = replace(settings, trials=settings.trials_with(2))
+    more = replace(settings, trials=settings.trials_per_iteration * (settings.unguided + 2))
     assert more.guided == 2
