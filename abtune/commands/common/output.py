@@ -165,18 +165,15 @@ class _Heedless:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        with self._heedless():
-            self._stream.write(text)
+        self._try(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        with self._heedless():
-            self._stream.flush()
+        self._try(self._stream.flush)
 
-    @contextlib.contextmanager
-    def _heedless(self) -> Iterator[None]:
+    def _try(self, call: Callable[..., object], *words: str) -> None:
         try:
-            yield
+            call(*words)
         except OSError:
             abandon(self._stream)
 
