@@ -1,4 +1,4 @@
-"""Conditions of timings, such as the machine: which differ between configurations, and which within each."""
+"""What stands beside times: conditions, such as the machine, and columns that tell kinds of runs apart."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from abtune.dataset.provenance import CONFOUNDED
+from abtune.ingest.table_columns import RUNS, SHAPES
 from abtune.text import listed, shortened, some_of
 
 # How files of pytest-benchmark, pyperf, BenchmarkDotNet, asv, go test and nvbench name a processor or device.
-_MACHINE = re.compile(
+_PROCESSOR = re.compile(
     r'"(?:brand_raw|cpu_model_name|ProcessorName|cpu)": ?"([^"\n]{1,200})"|^cpu: ([^\n]{1,200})|'
     r'"devices": ?\[\s*\{\s*"id": ?\d+,\s*"name": ?"([^"\n]{1,200})"',
     re.M,
@@ -34,6 +35,21 @@ _NUMBER = re.compile(rf"{_MEASURED.pattern}|\d+", re.IGNORECASE)
 _CONTAINER = re.compile("[0-9a-f]{12}")
 # Settings that name what the times were measured on.
 _DEVICE = ("machine", "device", "Device", "gpu", "GPU")
+# Columns that say where a time was measured, which should be the same for both sides.
+MACHINE = re.compile(
+    r"(.{1,80}\.)?(gpu|cpu|device|host|machine|node|hardware)([ _-]?(name|model|type|id))?", re.IGNORECASE
+)
+# Columns of settings that both sides should have alike, too. They may differ between the repeats of a run.
+SETTING = re.compile(
+    r"(data[ _-]?type|dtype|precision|batch)|((gpu|cuda|nvidia)[ _-]?)?driver([ _-]?version)?|"
+    r"power[ _-]?(limit|cap)|(runner|worker|instance|server|agent)([ _-]?(name|type|id))?",
+    re.IGNORECASE,
+)
+# Words that count repeats, such as r1. With more words, a column says rather when a line was made.
+_COUNTED = re.compile(r"(r|run|rep|repeat|t|trial|try|i|iter|iteration|s|sample)?[\W_]*[\d.]+", re.IGNORECASE)
+# A column with this many values tells no kinds of runs apart, unless its name says so.
+MOST_KINDS = 20
+_WARM_UP = re.compile("warm(ing)?[ _-]?up", re.IGNORECASE)
 # So large a share of the runs of one configuration may be on other machines than those of another.
 _UNEQUAL = 0.2
 # How many runs of each configuration have each value of a setting.
@@ -44,16 +60,14 @@ _Runs: TypeAlias = Mapping[str, Counter[str]]
 class Conditions:
     """What is to be said of the conditions of all timings."""
 
-    notes: tuple[
-        str, ...
-    ]  # what the import says: settings that differ between configurations, or within each
+    notes: tuple[str, ...]  # of the import: settings that differ between configurations, or within each
     caveats: tuple[str, ...]  # what every report of the dataset says of the former
     machine: str  # the machine or device of all timings; empty if unknown, or if they have several
 
 
 def machine_named(text: str) -> dict[str, str]:
     """Return the machine that a file with this text names, as a setting; empty if it names none."""
-    machine = _MACHINE.search(text)
+    machine = _PROCESSOR.search(text)
     return {"machine": next(filter(None, machine.groups()))} if machine else {}
 
 
@@ -154,3 +168,28 @@ def _are_unlike(values: Collection[Counter[str]]) -> bool:
         sum(abs(a[value] / a.total() - b[value] / b.total()) for value in a | b) > 2 * _UNEQUAL
         for a, b in itertools.combinations(values, 2)
     )
+
+
+def splitting_words(name: str, counts: Sequence[tuple[str | None, Mapping[str, int]]]) -> Sequence[str]:
+    """Return what a column says of one run, if that tells its times apart and the same of most runs.
+
+    ``counts`` has for each run its shape, and how many times stand beside which value.
+    """
+    is_name = name.casefold() in SHAPES
+    split = [(shape, some) for shape, some in counts if 1 < len(some) < MOST_KINDS + is_name and all(some)]
+    words = sorted(split[0][1]) if split else []
+    if are_numbers := all(map(_COUNTED.fullmatch, words)):
+        numbers = sorted(float(match[0]) for word in words if (match := re.search(r"\d+(\.\d*)?$", word)))
+        steps = {round(high - low, 9) for low, high in itertools.pairwise(numbers)}
+        is_count = steps <= {1} or (len(steps) == 1 and numbers[0] == 0 and len(numbers) > 2)
+        if is_count or name.casefold() in RUNS:
+            return []  # they count repeats: 1, 2, 3, or 0, 100, 200
+    # Sizes come equally often in each run of a shape, and measured numbers, such as a clock, do not.
+    kinds = Counter((shape, frozenset(some.items() if are_numbers else some)) for shape, some in split)
+    # The most frequent of each shape, which is the last one here.
+    usual = {shape: number for (shape, _), number in reversed(kinds.most_common()) if number > 1}
+    are_told = is_name or any(map(_WARM_UP.search, words))
+    is_alone = are_told or (MACHINE.fullmatch(name) is not None and not are_numbers)
+    alike = len(split) if is_alone else sum(usual.values())
+    few = len({word for _, some in split for word in some}) < MOST_KINDS
+    return words if (alike > 0.75 * len(counts) and few) or (are_told and alike) else []

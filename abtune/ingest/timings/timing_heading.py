@@ -31,7 +31,7 @@ from abtune.ingest.table_columns import (
     sizes,
     time_columns,
 )
-from abtune.ingest.timings.repeats import MACHINE, SETTING
+from abtune.ingest.timings.conditions import MACHINE, SETTING
 from abtune.ingest.units import (
     MEANS,
     PER_SECOND,

@@ -28,8 +28,8 @@ from abtune.ingest.table_columns import (
     time_columns,
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
+from abtune.ingest.timings.conditions import MOST_KINDS, splitting_words
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
-from abtune.ingest.timings.repeats import MOST_KINDS, splitting_words
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,
