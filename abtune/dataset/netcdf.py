@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.check import check_attrs, validate
-from abtune.dataset.schema import VARIABLES
+from abtune.dataset.schema import MILLISECONDS
 from abtune.errors import DatasetError, InputError, StoreError, naming, unknown_name
 from abtune.files import (
     LIMIT_VARIABLE,
@@ -237,24 +237,16 @@ def _shown(value: object) -> str:
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    encoding: dict[str, dict[str, Any]] = {}
-    for name, values in dataset.variables.items():
-        variable = VARIABLES.get(str(name))
-        if values.dtype.kind in "OUT":
-            encoding[str(name)] = {"dtype": "S1", "zlib": True}  # as characters, so that text is compressed
-        elif values.dtype.kind == "M":
-            encoding[str(name)] = {
-                "units": variable.units if variable else "milliseconds since 1970-01-01",
-                "dtype": "int64",
-                # The integer by which NumPy stores NaT, so that gaps survive.
-                "_FillValue": np.iinfo(np.int64).min,
-                "zlib": True,
-            }
-        else:
-            # Also where there is none: that of an earlier file may have no room for a new value.
-            packed = {"zlib": True, "shuffle": True, "complevel": 4}
-            encoding[str(name)] = {} if name in dataset.coords else packed
-    return encoding
+    # The fill value is the integer by which NumPy stores NaT, so that gaps survive.
+    times = {"units": MILLISECONDS, "dtype": "int64", "_FillValue": np.iinfo(np.int64).min, "zlib": True}
+    text = {"dtype": "S1", "zlib": True}  # as characters, so that it is compressed
+    by_kind = {"M": times, **dict.fromkeys("OUT", text)}
+    numbers = {"zlib": True, "shuffle": True, "complevel": 4}
+    # Also where there is none: that of an earlier file may have no room for a new value.
+    return {
+        str(name): by_kind.get(values.dtype.kind, {} if name in dataset.coords else numbers)
+        for name, values in dataset.variables.items()
+    }
 
 
 def _reason(error: BaseException) -> str:

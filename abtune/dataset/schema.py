@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SCHEMA_VERSION = 1
+MILLISECONDS = "milliseconds since 1970-01-01"  # the units of times in files
 # Attribute of a dataset that says how runs with one seed number belong together.
 DESIGN = "design"
 
@@ -141,8 +142,8 @@ VARIABLES: Mapping[str, Variable] = {
     "trial_status": Variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
     "trial_origin": Variable(TRIAL, "i", "1", "whose search found each candidate", flags=TrialOrigin),
     "tuning_time": Variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
-    "started": Variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
-    "finished": Variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
+    "started": Variable(RUN, "M", MILLISECONDS, "start of the run (UTC)"),
+    "finished": Variable(RUN, "M", MILLISECONDS, "end of the run (UTC)"),
     "device": Variable(RUN, "U", "1", "device that measured the winner"),
     "host": Variable(RUN, "U", "1", "machine that measured the winner"),
     "sm_clock": Variable(ROUND, "f", "MHz", "clock of the multiprocessors in the round"),
