@@ -119,11 +119,9 @@ def _explain(figure: Figure, axes: Sequence[Axes], names: Sequence[str], further
     for name, colour, style in zip(names, panels.SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=panels.plain(name))
     lines = ["bold: median over the searches; band: their middle half", *further]
-    title, look = (
-        panels.wrapped(lines, panels.most_letters(figure)),
-        {"fontsize": panels.SIZE, "title_fontsize": panels.SIZE},
-    )
-    figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, frameon=False, **look)
+    title = panels.wrapped(lines, panels.most_letters(figure))
+    look: Any = {"fontsize": panels.SIZE, "title_fontsize": panels.SIZE, "frameon": False}
+    figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, **look)
     figure.supxlabel("trials", fontsize=panels.SIZE)
     reference = textwrap.wrap(printable(f"1: {names[0]}'s median at the end"), panels.TITLE)
     figure.supylabel(panels.plain("\n".join(["speed of the best so far", *reference])), fontsize=panels.SIZE)
