@@ -18,7 +18,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, skewness_gap, two_modes
+from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, misled, more_skewed, two_modes
 from abtune.stats.testing.attainable import MOST_SEEDS, fewest_for_max_t, fewest_seeds, most_seeds, smallest_p
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.time_series import compare_neighbours
@@ -161,7 +161,7 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
     faster, slower = misled(samples)
     if not (faster or slower):
         return
-    gap = skewness_gap(samples)
+    gap = more_skewed(samples)
     skewed, other = sides[::-1] if gap > 0 else sides
     verdicts = listed([*["improved"] * faster, *["regressed"] * slower, "equivalent"], "or")
     claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")

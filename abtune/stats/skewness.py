@@ -17,7 +17,7 @@ import numpy as np
 
 from abtune.stats.splits import centred
 from abtune.stats.two_sample import Booleans, Floats, Group, Integers, TwoSample, sizes
-from abtune.stats.variance import mean_of_known, moments
+from abtune.stats.variance import mean_of_known, median_of_known, moments
 
 _FEWEST_SEEDS = 5
 FEWEST_SHAPES = 5
@@ -27,6 +27,7 @@ _GAP, _ERRORS = 0.3, 2.0
 # Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for
 # (docs/statistics.md, `one side skewed`).
 _MANY, _GAP_OF_FEW, _ERRORS_OF_FEW = 200, 0.15, 1.5
+_WIDEST = 4.0  # times the typical spread: a shape with more counts as one with this
 _EXCHANGES = 99
 _MOST_OF_ONE = 5.0  # one bad seed of one shape says nothing of the others
 # The kurtosis is 1 for two equally frequent values, 1.8 for uniform noise, and 3 for normal noise. Few seeds
@@ -79,11 +80,34 @@ def with_noise_of_all(samples: TwoSample) -> TwoSample:
 
 def misled(samples: TwoSample) -> tuple[bool, bool]:
     """Return whether skewness makes too many claims that the second side is faster, and that it is slower."""
-    gap = skewness_gap(samples)
+    side = more_skewed(samples)
     # If both sides are skewed alike, the one with more seeds looks more skewed, and the other one misleads.
-    unequal = gap != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
-    both = unequal or (gap == 0 and is_skewed_both_ways(samples))
-    return gap > 0 or both, gap < 0 or both
+    unequal = side != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
+    both = unequal or (skewness_gap(samples) == 0 and is_skewed_both_ways(samples))
+    return side > 0 or both, side < 0 or both
+
+
+def more_skewed(samples: TwoSample) -> float:
+    """Return a number above 0 if the second side is more skewed, below 0 if the first is; 0 if unknown."""
+    # Runs that fail pull means away from medians. Where both sides fail, but one fails worse, this shows it
+    # more often than skewness, which one run of a shape decides.
+    tail = _tail(samples)
+    return skewness_gap(samples) or (tail if abs(tail) > _ERRORS_OF_FEW else 0.0)
+
+
+def _tail(samples: TwoSample) -> float:
+    """Return by how many standard errors the second side's means exceed its medians, beyond the first's."""
+    known = samples.sizes.min(axis=1) >= _FEWEST_SEEDS
+    first, second = samples.first[known], samples.second[known]
+    sides = [second - first] if samples.paired else [second, -first]
+    apart = [side - median_of_known(side)[:, np.newaxis] for side in sides]
+    spread = np.sum([mean_of_known(np.abs(values)) for values in apart], axis=0)
+    if np.count_nonzero(spread) < FEWEST_SHAPES:
+        return 0.0
+    most = _WIDEST * np.median(spread[spread > 0])
+    tails = np.sum([*map(mean_of_known, apart)], axis=0) / np.maximum(spread / most, 1)
+    error = math.sqrt(float(tails @ tails))
+    return float(tails.sum()) / error if error else 0.0
 
 
 def skewness_gap(samples: TwoSample) -> float:

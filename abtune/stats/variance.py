@@ -47,13 +47,13 @@ def seed_values(log_latency: npt.ArrayLike) -> tuple[Floats, Floats]:
     sigma from the median absolute deviation; that is rather too small.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
-    by_round = _median(timings)
+    by_round = median_of_known(timings)
     rounds = np.count_nonzero(~np.isnan(by_round), axis=-1)
     repeats = np.count_nonzero(~np.isnan(timings), axis=-1)
     value = mean_of_known(by_round)
     # The mean square over rounds - 1 is s^2/rounds: the variance of the mean of the rounds.
     between = mean_of_known((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
-    deviation = _NORMAL_MAD * _median(np.abs(timings - by_round[..., np.newaxis]))
+    deviation = _NORMAL_MAD * median_of_known(np.abs(timings - by_round[..., np.newaxis]))
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
     return value, np.where(rounds > 1, between, mean_of_known(within))
 
@@ -88,7 +88,7 @@ def rounding_of(seconds: Floats, step: float) -> Floats:
     median of rounded timings is rounded itself, however much they vary. Where medians vary more, rounding is
     part of their noise.
     """
-    by_round = _median(seconds).reshape(len(seconds), -1)
+    by_round = median_of_known(seconds).reshape(len(seconds), -1)
     mean = mean_of_known(by_round)
     spread = np.sqrt(mean_of_known((by_round - mean[:, np.newaxis]) ** 2))
     share = step / 2 / np.where(mean > 0, mean, np.inf)
@@ -150,7 +150,7 @@ def residuals(values: Floats) -> Floats:
     return np.where(constant, 0.0, values - values.mean(axis=-1, keepdims=True))
 
 
-def _median(values: Floats) -> Floats:
+def median_of_known(values: Floats) -> Floats:
     """Return the median over the last axis without NaN. Unlike numpy's, it does not warn of empty rows."""
     ordered = np.sort(values, axis=-1)
     n = np.count_nonzero(~np.isnan(ordered), axis=-1)[..., np.newaxis]

@@ -29,7 +29,7 @@ from abtune.report.columns import OVERALL
 from abtune.sections.change import change
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import more_skewed
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import welch_freedom
 
@@ -73,8 +73,8 @@ def of_failures(n: int, rng: np.random.Generator) -> str:
         logs = [np.stack([noise(rng, (SHAPES, n)) for noise in (none, other)], axis=1) for other in SIDES]
         slower = logs[1] + np.array([0.0, np.log1p(TOLERANCE)])[:, np.newaxis]
         before, after, moved = (dataset(values) for values in (*logs, slower))
-        for index, gap in enumerate((lambda _: 0.0, skewness_gap)):
-            with mock.patch.object(change, "skewness_gap", gap):
+        for index, gap in enumerate((lambda _: 0.0, more_skewed)):
+            with mock.patch.object(change, "more_skewed", gap):
                 same, other = (
                     compare_datasets(before, later, tolerance=TOLERANCE - 1e-6) for later in (after, moved)
                 )

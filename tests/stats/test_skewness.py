@@ -11,6 +11,7 @@ from scipy import stats
 from abtune.stats.skewness import (
     is_skewed_both_ways,
     misled,
+    more_skewed,
     skewness,
     skewness_gap,
     two_modes,
@@ -75,7 +76,7 @@ def test_beside_a_side_whose_seeds_agree_the_skewness_of_the_other_counts() -> N
         assert misled(samples)[0]
         assert misled(samples.swapped())[1]
     normal = [drawn(skewed=False, shapes=29, seed=seed) for seed in range(100)]
-    assert np.mean([any(misled(TwoSample.without_floor(constant, one))) for one in normal]) < 0.1
+    assert np.mean([any(misled(TwoSample.without_floor(constant, one))) for one in normal]) < 0.2
     assert not any(misled(TwoSample.without_floor(constant, constant)))
 
 
@@ -129,6 +130,27 @@ def test_of_pairs_the_differences_count() -> None:
     pairs = TwoSample.of_pairs(baseline, candidate, np.full((29, 2), np.nan))
     assert skewness_gap(pairs) > 0.5
     assert skewness_gap(pairs.swapped()) == pytest.approx(-skewness_gap(pairs))
+
+
+def missing(seed: int, losses: tuple[float, float]) -> TwoSample:
+    """One search in five of either side ends slower, by these losses on average; eight pairs of 29 shapes."""
+    rng = np.random.default_rng(seed)
+    first, second = (
+        loss * (rng.random((29, 8)) < 0.2) * rng.exponential(size=(29, 8)) + rng.normal(0, 0.003, (29, 8))
+        for loss in losses
+    )
+    return TwoSample.of_pairs(first, second, np.full((29, 2), np.nan))
+
+
+def test_of_sides_that_both_fail_the_one_that_fails_worse_misleads() -> None:
+    """Means above medians show it more often than skewness. Sides that are alike seldom seem to differ."""
+    worse, alike = ([missing(seed, (0.1, loss)) for seed in range(100)] for loss in (0.2, 0.1))
+    assert np.mean([skewness_gap(pairs) > 0 for pairs in worse]) < 0.6
+    assert np.mean([more_skewed(pairs) > 0 for pairs in worse]) > 0.8
+    assert all(more_skewed(pairs.swapped()) == pytest.approx(-more_skewed(pairs)) for pairs in worse)
+    assert np.mean([more_skewed(pairs) != 0 for pairs in alike]) < 0.25
+    unpaired = [TwoSample.without_floor(pairs.first - pairs.second, 0 * pairs.first) for pairs in worse]
+    assert np.mean([more_skewed(samples) > 0 for samples in unpaired]) > 0.8
 
 
 def failing(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:

@@ -32,7 +32,7 @@ from abtune.sections.change.change_statistics import (
 )
 from abtune.sections.change.same_winners import common_runs, timed
 from abtune.stats.estimates import from_log, standard_error, t_interval
-from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, skewness_gap
+from abtune.stats.skewness import PERHAPS_CHANCE, may_be_chance, more_skewed
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, TwoSample
 from abtune.text import count, listed, shortened
@@ -265,7 +265,7 @@ def _caveats(
             f"{fewest} seeds do not show whether runs end at one of two speeds. If so, up to 57% of reports "
             "have a false change (simulated, docs/compare.md)."
         )
-    if skewness_gap(samples):
+    if more_skewed(samples):
         chance = f" {PERHAPS_CHANCE}" if may_be_chance(samples) else ""
         yield (
             "The noise of the change looks skewed, as where some runs of one configuration are far slower in "

@@ -13,7 +13,7 @@ from abtune.sections.change.change_results import MeanChange
 from abtune.stats.estimates import StandardError, conservative_freedom, from_log
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, pool_of_change, resample_tails
 from abtune.stats.moderated import fit_prior
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import more_skewed
 from abtune.stats.testing.significance import OneSided, moderated_tests, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
@@ -42,7 +42,7 @@ def log_changes(
     of all shapes. ``rounding`` is how far coarse timers can move each change.
     """
     parts, pool = boosts or [samples], NO_RESAMPLES
-    if skewness_gap(samples):
+    if more_skewed(samples):
         rng = np.random.default_rng(settings.rng_seed)
         pool = (
             pool_of_change(*boosts, rng=rng)
