@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -198,10 +199,12 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
 
 def check_fraction(name: str, value: object, example: float, most: int = 1) -> float:
     """Return a fraction; refuse what is none, above all a level of 95."""
-    number = float(value) if isinstance(value, Real) else math.nan
+    number = math.nan
+    if isinstance(value, Real):
+        with contextlib.suppress(OverflowError):  # of a whole number that no float can be
+            number = float(value)
     if not 0 < round(number, 12) < most:  # tests are at 1 - level, to as many digits
-        given = shown(value) if math.isnan(number) else f"{number:g}"
-        raise InputError(f"{name} is a fraction between 0 and {most}, such as {example}, not {given}")
+        raise InputError(f"{name} is a fraction between 0 and {most}, such as {example}, not {shown(value)}")
     return number
 
 

@@ -59,6 +59,8 @@ _OF_FLOATS = (
     "gaps of a join: dataset[{name!r}].fillna({fill}).astype('int8')"
 )
 _OF_GAPS = "; xarray's joins and reindex leave such gaps; fill them: dataset[{name!r}].fillna('')"
+# Attributes by which a file packs numbers: after a decoded read they are in the encoding.
+_OF_PACKING = {"_FillValue", "missing_value", "scale_factor", "add_offset", "dtype"}
 _OF_DIMENSIONS = (
     "; select by lists, as in dataset.sel(shape=[label]), or transpose; concat needs data_vars='minimal'"
 )
@@ -178,6 +180,9 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
     if values.dims != variable.dims:
         wrong = f"has dimensions {values.dims}, not {variable.dims}{_OF_DIMENSIONS}"
         raise DatasetError(f"variable {name!r} {wrong}")
+    if packed := sorted(_OF_PACKING.intersection(values.attrs)):
+        remedy = "open it with abtune.open_dataset, which unpacks, or use xarray.decode_cf"
+        raise DatasetError(f"variable {name!r} is packed, as its attribute {packed[0]!r} says; {remedy}")
     # Text is an array of objects, of fixed width (U), or of NumPy's StringDType (T).
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
@@ -185,6 +190,9 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         hint = _OF_FLOATS.format(name=name, fill=int(variable.fill)) if gaps else ""
         wrong = f"holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
         raise DatasetError(f"variable {name!r} {wrong}")
+    if values.dtype.kind == "f" and values.dtype.itemsize not in {4, 8}:  # no file holds others
+        remedy = f"convert it: dataset[{name!r}].astype('float64')"
+        raise DatasetError(f"variable {name!r} holds {values.dtype}; {remedy}")
     if variable.kind == "U" and (other := _other_than_text(values.values)):
         hint = _OF_GAPS.format(name=name) if isinstance(other[0], float | None) else ""  # NaN or None
         raise DatasetError(f"variable {name!r} holds {shown(other[0])}, which is not text{hint}")

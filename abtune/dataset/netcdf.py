@@ -145,8 +145,8 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
             dataset.compute().to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
         raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None
-    except (TypeError, ValueError) as error:  # of variables that the schema does not know
-        remedy = "leave out what no netCDF file can hold: dataset.drop_vars"
+    except (TypeError, ValueError, AttributeError) as error:  # of names that the schema does not know
+        remedy = "leave out what no netCDF file can hold: dataset.drop_vars, del dataset.attrs[NAME]"
         raise DatasetError(f"cannot write {path}: {_reason(error)}; {remedy}") from None
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)

@@ -269,6 +269,7 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"level": "0.95"}, "level is a fraction between 0 and 1, such as 0.95, not '0.95'"),
         ({"level": None}, "level is a fraction between 0 and 1, such as 0.95, not None"),
         ({"margin": None}, "margin is a fraction between 0 and 1, such as 0.02, not None"),
+        ({"margin": 10**400}, "margin is a fraction between 0 and 1, such as 0.02, not 1000"),
         ({"rng_seed": None}, "rng_seed is a whole number from 0 on, not None"),
         ({"rng_seed": 1.5}, "rng_seed is a whole number from 0 on, not 1.5"),
         ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),

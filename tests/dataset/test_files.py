@@ -377,6 +377,9 @@ def test_attributes_that_no_file_holds_are_named(small: xr.Dataset, value: objec
     small["latency"].attrs["wrong"] = value
     with pytest.raises(InputError, match="attribute 'wrong' is "):
         abtune.save_dataset(small, "x.nc")
+    del small["latency"].attrs["wrong"]
+    with pytest.raises(DatasetError, match=r"cannot write x.nc: .*; leave out .* del dataset.attrs\[NAME\]"):
+        abtune.save_dataset(small.assign_attrs(_NCProperties="of the library"), "x.nc")
     assert names_in() == []
 
 

@@ -248,6 +248,17 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
             lambda data: data.assign(latency=data["latency"].assign_attrs(units=np.array([1, 2]))),
             "'latency' is in '.1 2.'; convert it to 's'",
         ),
+        *(
+            (
+                lambda data, name=name: data.assign(latency=data["latency"].assign_attrs({name: 1e-3})),
+                f"'latency' is packed, as its attribute '{name}' says; open it with abtune.open_dataset",
+            )
+            for name in ("scale_factor", "add_offset", "missing_value", "_FillValue")
+        ),
+        (
+            lambda data: data.assign(latency=data["latency"].astype("float16")),
+            r"'latency' holds float16; convert it: dataset\['latency'\].astype\('float64'\)",
+        ),
         (lambda data: data.assign(run_status=data["run_status"] + 7), "'run_status' holds 7"),
         *(
             (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")

@@ -156,3 +156,5 @@ def test_mixed_or_foreign_datasets_are_refused() -> None:
             abtune.history(series)
     with pytest.raises(InputError, match="unknown configuration 'asink'"):
         abtune.history([first, second], candidate="asink")
+    with pytest.raises(InputError, match=r"level is a fraction between 0 and 1, such as 0\.95, not '0\.95'"):
+        abtune.history([first, second], level="0.95")  # type: ignore[arg-type]

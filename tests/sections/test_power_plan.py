@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -224,6 +225,11 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
     assert str(generated) == str(plan_from_noise(0.03, GOAL))
     turned = abtune.power(dataset, baseline="async", candidate="mainline")
     assert turned.baseline.config == "async"
+
+
+def test_a_level_may_be_any_number() -> None:
+    """SciPy takes no fractions."""
+    assert abtune.power(cv=0.1, boosts=[0.1], level=Fraction(9, 10)).needs[0].seeds == 15
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import xarray as xr
 
 from abtune.compare.compare import analyze
 from abtune.compare.results import Aggregate, Comparison
-from abtune.compare.settings import alpha_of, configurations
+from abtune.compare.settings import alpha_of, check_fraction, configurations
 from abtune.dataset.build import cells_of
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import measured, summary
@@ -153,6 +153,7 @@ def history(
         raise InputError(f"a history takes datasets of one design, and {kinds}; abtune compare takes both")
     shapes, both = _common(series, "shape", 1), _common(series, "config", 2)
     chosen = configurations(next(iter(series.values())).sel(config=both), baseline, candidate)
+    level = check_fraction("level", level, 0.95)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
     # Bonferroni over the steps: the overall changes of all steps are read side by side.
     strict = {**how, "level": 1 - alpha_of(level) / (len(series) - 1)}

@@ -337,14 +337,13 @@ def power(
         validate(dataset)
     if cv is not None and (baseline or candidate):
         raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
-    check_fraction("target", target, 0.8)
-    check_fraction("level", level, 0.95)
+    target, level = check_fraction("target", target, 0.8), check_fraction("level", level, 0.95)
     if cv is not None:
-        check_fraction("cv", cv, 0.05, most=2)
+        cv = check_fraction("cv", cv, 0.05, most=2)
     wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, 0.05)]
     numbers = [check_whole("each of seeds", number, 2, MOST) for number in check_list("seeds", seeds, 10)]
     if correlation not in (None, 0):
-        check_fraction("correlation", correlation, 0.7)
+        correlation = check_fraction("correlation", correlation, 0.7)
     check_whole("shapes", 1 if shapes is None else shapes, 1)
     check_whole("of_candidates", of_candidates, 1)
     goal = Goal(
