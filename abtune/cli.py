@@ -115,6 +115,7 @@ def _run(argv: Sequence[str] | None) -> int:
         if isinstance(error, click.MissingParameter) and error.ctx:
             remedy = f" See {error.ctx.command_path} --help"
         message = re.sub("a valid integer( range)?", "a whole number", error.format_message())
+        message = message.replace("a valid float range", "a number")
         return _complain(message + remedy, BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)

@@ -71,6 +71,7 @@ def test_the_number_of_shapes_sets_correction_and_cost(run: Run) -> None:
         (["--cv", "0"], "0 is not above 0 and below 200"),
         (["--cv", "0.15"], "0.15 would be 0.15%; give 15%, or 0.15% if meant"),
         (["--cv", "x"], "'x' is not a number"),
+        (["--correlation", "x"], "'x' is not a number"),
         (["h200-pilot", "--cv", "3"], "--cv is instead of a dataset"),
         (["--cv", "3", "--baseline", "a"], "--cv is instead of a dataset"),
         (["--cv", "3", "--shapes", "0"], "'--shapes'"),

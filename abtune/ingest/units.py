@@ -65,7 +65,8 @@ _OTHER = re.compile(
     "p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus|"
     "[km]?pps|[km]?eps|[km]?nps|tpm|nopm|tpmc|its|[mg]?(lups|teps|ups)|specrate|hashrate|ipc|cpi|d?mips|mfu|"
-    r"algbw|busbw|rtfx?|joules|watts?|price|\w*efficiency|occupancy|utili[sz]ation"
+    r"algbw|busbw|rtfx?|joules|watts?|price|\w*efficiency|occupancy|utili[sz]ation|"
+    "ci[0-9]*|noise|saved|savings?|timeout|timestamp|warm-?up"
 )
 # What may be timed: a frame_time is a time.
 _TIMED = re.compile("it|iter(ation)?|op|tok(en)?|image|img|sample|frame|req(uest)?|query")

@@ -397,3 +397,11 @@ def test_little_scatter_gives_no_verdict_by_the_order_of_the_sides(unit: float) 
         row = abtune.analyze(dataset, baseline=pair[0], candidate=pair[1], margin=1e-4).comparisons[0]
         assert row.p == pytest.approx(4 / 70)
         assert row.verdict is Verdict.NOT_SLOWER  # by more than 5 %, either way round
+
+
+def test_underflow_may_be_an_error_elsewhere() -> None:
+    """A program that lets NumPy raise gets the same numbers: a tiny chance is zero."""
+    for dataset in (make_sweep(0.1, n=2), make_sweep(0.1, n=10, rounds=2, timing_noise=0.1)):
+        with np.errstate(all="raise"):
+            strict = abtune.analyze(dataset)
+        assert strict.comparisons == abtune.analyze(dataset).comparisons

@@ -156,6 +156,9 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
             "std (ms)",
             "mean (TFLOPS)",
             "log_time_us",
+            "timeout_s",
+            "a_ci95_ms",
+            "saved (ms)",
         ),
         *(
             "speedup",

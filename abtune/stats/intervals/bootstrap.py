@@ -107,6 +107,7 @@ def _error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats,
     return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
 
 
+@np.errstate(under="ignore")  # whatever the caller has set: tiny factors are zero
 def _ends(first: Floats, second: Floats, smear: Floats, tail: Floats, cells: int) -> Floats:
     """Return both quantiles of some shapes, shape (2, shapes), from their distributions on a grid."""
     seeds = first.shape[1] + second.shape[1]

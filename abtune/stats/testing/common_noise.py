@@ -69,7 +69,8 @@ class CommonNoise:
         """Return what at most this share of drawn samples exceeds, as a difference; -inf without one."""
         width = np.full_like(error, -np.inf)
         for which, pool in self._pools():
-            width[which] = pool.upper(share) * (error + self.added)[which]
+            most = pool.upper(share)  # an endless one is endless also where nothing varies
+            width[which] = most * (error + self.added)[which] if math.isfinite(most) else most
         return width
 
     def difference(self, share: float) -> Floats:

@@ -165,6 +165,7 @@ class WelchPower:
             reach = _unequal_reach(n[:, unequal], true[:, unequal], squares, level[unequal], gain)
             self._reach[unequal] = reach / self.error[unequal, np.newaxis, np.newaxis]
 
+    @np.errstate(under="ignore")  # whatever the caller has set: tiny chances are zero
     def power(self, effect: Floats) -> Floats:
         """Return the probability to reject at a true log boost."""
         size = np.abs(effect)

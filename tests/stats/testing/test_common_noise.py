@@ -222,6 +222,7 @@ def test_where_nothing_varies_every_difference_counts(n: int) -> None:
     share = noise.share_above(np.tile([1.0, 0.0, -1.0], 2), none)
     np.testing.assert_allclose(share, np.tile([1 / (bootstrap_t.RESAMPLES + 1), 1, 1], 2), rtol=1e-3)
     assert (noise.half_width(none, 0.05) == 0).all()
+    assert (noise.half_width(none, 1e-9) == np.inf).all()  # beyond what was drawn nothing is known
     p = resampled(samples, rng=generator()).p_above(0.0)
     assert (p[::3] <= 0.05).all()
     assert (p[1::3] == 1).all()
