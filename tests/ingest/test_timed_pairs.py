@@ -91,7 +91,9 @@ def test_a_line_of_one_table_is_a_pair(tmp_path: Path) -> None:
 def test_a_number_tells_which_runs_are_a_pair(tmp_path: Path) -> None:
     """In a column, and in a path; a run without its partner is left out."""
     lines = ["shape,config,seed,ms", "a,old,7,1", "a,new,8,2", "a,new,7,3", "a,old,9,4"]
-    (row,) = abtune.analyze(imported(table(tmp_path / "1.csv", *lines)).dataset).comparisons
+    numbered = imported(table(tmp_path / "1.csv", *lines))
+    assert numbered.notes[0].startswith("each number in the column seed is one pair: 1 pair per cell, ")
+    (row,) = abtune.analyze(numbered.dataset).comparisons
     assert (row.baseline.n, row.boost) == (1, pytest.approx(1 / 3 - 1))
     for config, time in (("old", 1.0), ("new", 2.0)):
         run_file(tmp_path / f"{config}-4.json", {"sort": time})

@@ -260,7 +260,10 @@ def _check_pairs(rounds: Mapping[Cell, _Rounds], configs_of: Mapping[Path, set[s
 def _about_seeds(
     rounds: Mapping[Cell, _Rounds], what: str, unit: str, each_a_process: set[bool | None]
 ) -> str:
-    seeds = Counter((shape, config) for shape, config, _ in rounds).values()
+    seeds: Collection[int] = Counter((shape, config) for shape, config, _ in rounds).values()
+    if unit == PAIR:  # a seed of one configuration alone is none
+        configs = Counter((shape, seed) for shape, _, seed in rounds)
+        seeds = Counter(shape for (shape, _), number in configs.items() if number > 1).values()
     timings = [sum(map(len, cell.values())) for cell in rounds.values() if cell]
     note = f"each {what} is one {unit}: {_range(seeds, unit)} per cell, {_range(timings, 'timing')} per seed"
     if max(seeds) == 1 and each_a_process == {True} and max(timings) > 1:

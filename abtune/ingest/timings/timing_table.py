@@ -241,7 +241,8 @@ def _notes(table: Table) -> Iterator[str]:
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
     # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
     may = {index for index in unused if not table.configs and table.fixed.get(index) != LEAVE_EMPTY}
-    differ = [unused[index] for index in sorted(table.differ & may) if unused[index] not in runs]
+    changing = [unused[index] for index in sorted(table.differ & may)]
+    differ = [name for name in changing if name not in runs]
     alike = ""
     if differ:
         alike = f"; lines of one shape and configuration differ in {', '.join(differ)}"
@@ -251,6 +252,9 @@ def _notes(table: Table) -> Iterator[str]:
     if "seed" not in table.columns and runs and table.counted == "repeat":
         as_seed = shlex.quote(f"seed={runs[0]}")
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
+    if "seed" in table.columns:  # so that iterations count calls, and no runs
+        for name in (name for name in changing if name in runs and name.endswith("s")):
+            yield f"{name} differ between lines; if a time is that of all of them, divide it by them first"
     yield from about_summaries(table.summaries)
     if again := len(table.lines) - len(set(table.lines)):
         lines = f"{count(again, 'line')} {'is' if again == 1 else 'are'}"
