@@ -40,8 +40,9 @@ _SUMMARY = re.compile(
     "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
     "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
 )
+_NUMBER_OF = re.compile(r"\bn ?= ?\d+|\b\d+(?= (shapes|rows|workloads|kernels|models|layers|cases)\b)")  # n=3
 _BESIDE_STATISTICS = re.compile(
-    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
+    "g|geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
     "runtimes?|throughput"
 )
@@ -135,7 +136,7 @@ def measured(row: Sequence[str]) -> dict[int, str]:
 @functools.lru_cache(maxsize=4096)  # tables have a label in many lines
 def is_summary(label: str) -> bool:
     """Return whether a label names means or totals: it has nothing but words of statistics."""
-    words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
+    words = re.findall(r"\w+|\u2211", _NUMBER_OF.sub("", label.casefold()).replace("-up", "up"))
     others = [word for word in words if not _SUMMARY.fullmatch(word)]
     return len(others) < len(words) and all(
         unit_named(word) or _BESIDE_STATISTICS.fullmatch(word) for word in others

@@ -552,7 +552,7 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
         *("arith. mean", "harmonic mean", "average over shapes", "median of all", "TOTAL (ms)", "Summary"),
         *("\u03a3", "\u2211", "speedup", "Speed-up (geomean)", "All shapes", "Mean:", "total time in ms"),
         *("Grand total", "geometric mean across all workloads", "\u00d8", "Average [us]"),
-        *("Mittelwert", "Moyenne", "\u5e73\u5747"),
+        *("Mittelwert", "Moyenne", "\u5e73\u5747", "G-mean", "AVERAGE (n=3)", "Geomean over 29 shapes"),
     ],
 )
 def test_lines_of_means_and_totals_are_no_shapes(label: str) -> None:
@@ -568,6 +568,7 @@ def test_lines_of_means_and_totals_are_no_shapes(label: str) -> None:
 def test_shapes_may_have_the_words_of_statistics() -> None:
     """A model or kernel that merely contains such a word is a shape."""
     labels = ["mean_pool", "reduce_sum", "layernorm mean kernel", "sum 4096", "all-to-all", "mean[64,64]"]
+    labels += ["sum n=4 k=2", "mean 3 layers x"]
     rows = "".join(f"|{label}|2|1|\n" for label in labels)
     dataset = parse(f"|Shape|a (ms)|b (ms)|\n|-|-|-|\n{rows}")
     assert dataset["shape"].values.tolist() == labels
