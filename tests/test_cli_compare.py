@@ -74,6 +74,13 @@ def test_the_sentence_names_the_level_of_its_interval(run: Run) -> None:
         assert re.search(rf"; mean change \+\d+\.\d% \({level} interval [+-]", sentence)
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(run: Run) -> None:
+    """Each night may have a folder with a file of the same name."""
+    Path("later").mkdir()
+    Path("b.nc").rename("later/a.nc")
+    assert run("compare", "a.nc", "later/a.nc").out.startswith("changes from a.nc to later/a.nc\n")
+
+
 def test_a_lone_shape_has_one_interval(run: Run) -> None:
     """The sentence has the numbers of its row, and no row or remark is about the mean."""
     for name in ("a.nc", "b.nc"):

@@ -62,7 +62,7 @@ def compare(datasets: tuple[str, str], *, destination: Destination, **how: Any) 
     a, b = map(abtune.open_dataset, datasets)
     change = abtune.compare_datasets(a, b, **how)
     first, second = (Path(name).name for name in datasets)
-    named = replace(change, datasets=(first, second))
+    named = replace(change, datasets=datasets if first == second else (first, second))
     destination.write(change_section(named, (summary(a), summary(b))))
 
 
