@@ -1870,3 +1870,13 @@ def test_columns_that_cannot_be_joined_are_named(tmp_path: Path) -> None:
             read_text(tmp_path, text, columns={"shape": joined})
     with pytest.raises(DatasetError, match="line 2: 3 cells under a heading of 4"):
         read_text(tmp_path, "config,time_us,kernel,M,N\nold,2,gemm,1\n", columns={"shape": "M+N"})
+
+
+def test_thousands_of_configurations_without_settings_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have millions of pairs, between which no setting can differ; a table of them took minutes."""
+    monkeypatch.setattr("abtune.ingest.timings.timing_cells.between_each_two", None)
+    path = tmp_path / "t.csv"
+    path.write_text("shape,a_ms,b_ms\nx,2,1\n", encoding="utf-8")
+    assert "caveats" not in read(path).dataset.attrs

@@ -95,12 +95,13 @@ def _unlike(named: Sequence[tuple[FileCell, str, str]]) -> Iterator[Caveat]:
     """Yield which settings differ between each two configurations; a cell has its shape and configuration."""
     by_config: dict[str, list[tuple[str, str, Mapping[str, object]]]] = {}
     for cell, label, config in named:
-        by_config.setdefault(config, []).append((label, config, cell.settings))
+        by_config.setdefault(config, []).extend([(label, config, cell.settings)] if cell.settings else [])
 
     def differ(configs: Sequence[str]) -> Sequence[str]:
         return conditions_of(cell for config in configs for cell in by_config[config]).caveats
 
-    yield from between_each_two([*by_config], differ)
+    if any(by_config.values()):  # a thousand configurations have half a million pairs
+        yield from between_each_two([*by_config], differ)
 
 
 def _check_alike(readings: Collection[Reading]) -> None:
