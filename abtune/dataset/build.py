@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -331,16 +331,20 @@ def axes_of(cells: Iterable[Cell]) -> dict[str, list[Any]]:
 
 
 def cells_of(
-    dataset: xr.Dataset, names: Iterable[str], dims: Sequence[str] = RUN
+    dataset: xr.Dataset, names: Iterable[str], dims: Sequence[str] = RUN, *, also: Collection[Any] = ()
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Yield labels and values of the runs that are there, or of transfers whose origin has a run."""
+    """Yield labels and values of the runs that are there, or of transfers whose origin has a run.
+
+    ``also`` are runs that other datasets have.
+    """
     arrays = {name: dataset[name].values for name in names if name in dataset}
     status = dataset["run_status"].values.ravel().tolist()
     runs = itertools.product(*(dataset[dim].values.tolist() for dim in RUN))
     made = {run for run, one in zip(runs, status, strict=True) if one != RunStatus.MISSING}
     axes = [dataset[dim].values.tolist() for dim in dims]
     for labels, index in zip(itertools.product(*axes), np.ndindex(*map(len, axes)), strict=True):
-        if (labels[0], *labels[-2:]) in made:  # shape, configuration or origin, and seed
+        run = (labels[0], *labels[-2:])  # shape, configuration or origin, and seed
+        if run in made or run in also:
             yield labels, {name: array[index] for name, array in arrays.items()}
 
 

@@ -29,6 +29,7 @@ from abtune.dataset.schema import (
     TRANSFER,
     VARIABLES,
     SeedDesign,
+    TransferStatus,
     design_of,
     is_paired,
     labels_of,
@@ -88,16 +89,22 @@ def _union(named: Mapping[str, xr.Dataset], attrs: _Attrs) -> xr.Dataset:
     of_runs = [name for name in known if VARIABLES[name].dims[: len(RUN)] == RUN]
     of_transfers = [name for name in known if "origin" in VARIABLES[name].dims]
     of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
+    runs = {run: values for one in named.values() for run, values in cells_of(one, of_runs)}
     merged = dataset_from_cells(
-        {run: values for one in named.values() for run, values in cells_of(one, of_runs)},
+        runs,
         axes,
         variables=of_runs,
         shape_values={name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes},
         attrs=attrs,
         least=least,
     )
-    timed = [dataset for dataset in named.values() if "origin" in dataset.coords]
-    transfers = {key: values for one in timed for key, values in cells_of(one, of_transfers, TRANSFER)}
+    transfers: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for dataset in named.values():
+        if "origin" in dataset.coords:
+            # A file of one configuration has transfers of runs in the file of the other.
+            for key, values in cells_of(dataset, of_transfers, TRANSFER, also=runs):
+                if key not in transfers or transfers[key]["transfer_status"] == TransferStatus.MISSING:
+                    transfers[key] = values
     return add_variables(merged, **padded(of_transfers, transfers, [axes[dim] for dim in TRANSFER], least))
 
 

@@ -72,11 +72,15 @@ def test_what_differs_between_configurations_stays_until_all_are_timed_again(dee
 
 
 def test_transfers_are_merged_with_the_runs_of_their_origin(deep: xr.Dataset) -> None:
-    """Seeds that were measured apart keep the timings of their winners under both configurations."""
+    """Seeds or configurations in files of their own keep the timings of winners under both."""
     halves = {"first": deep.isel(seed=slice(4)), "second": deep.isel(seed=slice(4, None))}
     merged = merge_datasets(halves)
     for name in ("transfer_latency", "transfer_status", "transfer_kernel"):
         np.testing.assert_array_equal(merged[name].values, deep[name].values)
+    apart = merge_datasets({str(config): deep.isel(config=[config]) for config in (1, 0)})
+    apart = apart.sel(config=deep["config"].values, origin=deep["origin"].values)
+    for name in ("transfer_latency", "transfer_status", "transfer_kernel"):
+        np.testing.assert_array_equal(apart[name].values, deep[name].values)
     alone = merge_datasets(
         {"first": deep.isel(seed=slice(4), config=[0], origin=[0]), "second": halves["second"]}
     )
