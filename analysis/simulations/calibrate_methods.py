@@ -14,6 +14,7 @@ from pathlib import Path
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import ALIKE, Noise, bimodal, lognormal, skewed
+from random_settings import random_settings_table
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import (
     at_least_table,
@@ -194,6 +195,7 @@ def main() -> None:
             "not slower": (not_slower_table, [analyses // 2]),
             "at least": (at_least_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
+            "random settings": (random_settings_table, [20, analyses // 10]),
             "short sweeps": (short_sweeps_table, [5 * analyses // 2]),
             "fewer shapes": (fewer_shapes_table, [5 * analyses // 2]),
             "coarse timer": (coarse_table, [analyses // 4]),
