@@ -165,22 +165,22 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
     skewed, other = sides[::-1] if gap > 0 else sides
     verdicts = listed([*["improved"] * faster, *["regressed"] * slower, "equivalent"], "or")
     claims = listed([*["faster", "not slower"] * faster, *["slower"] * slower], "or")
-    runs = f"The runs of {skewed.config} are more skewed than {other.config}'s, or skewed and noisier."
-    pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
+    runs = f"The runs of {skewed.config} look more skewed than {other.config}'s, or skewed and noisier."
+    pairs = f"The differences of the pairs look skewed: now and then {skewed.config} is far slower."
     errs = (
         f"Still, up to 11% of such reports overstate how many shapes are {claims} (simulated, "
         "docs/statistics.md). Of five shapes with five seeds, up to 18% do where runs fail rarely."
     )
     if gap == 0:
-        noisier = f"{skewed.config} are more skewed, or skewed and noisier, in others {other.config}'s."
+        noisier = f"{skewed.config} look more skewed, or skewed and noisier, in others {other.config}'s."
         runs = f"In some shapes the runs of {noisier}"
-        pairs = "The differences of the pairs are skewed, in some shapes one way, in others the other way."
+        pairs = "The differences of the pairs look skewed, in some shapes one way, in others the other way."
     elif may_be_chance(samples):
         errs = (
             "Still, if some runs are far slower, up to 23% of reports find a false difference (simulated, "
             "docs/statistics.md)."
         )
-        runs = f"{runs.replace(' are ', ' look ')} {PERHAPS_CHANCE}"
+        runs = f"{runs} {PERHAPS_CHANCE}"
         pairs = f"The differences of the pairs look skewed. {PERHAPS_CHANCE}"
     must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
     asked = "" if settings.difference_test.resamples else must
