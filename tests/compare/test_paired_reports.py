@@ -297,10 +297,10 @@ def test_skewed_differences_are_told() -> None:
     log[:, 1] += rng.gamma(0.3, 0.3, (12, 12))
     told = [note for note in judged(log).caveats if "skewed" in note]
     assert told == [
-        "The differences of the pairs look skewed: now and then async is far slower. A verdict of improved or "
-        "equivalent must also pass a bootstrap-t test. Still, up to 11% of such reports overstate how many "
-        "shapes are faster or not slower (simulated, docs/statistics.md). Of five shapes with five seeds, up "
-        "to 18% do where runs fail rarely."
+        "The differences of the pairs look skewed: now and then async is far slower. A verdict of improved "
+        "or equivalent must also pass a bootstrap-t test. Still, up to 11% of such reports overstate how "
+        "many shapes are faster or not slower (simulated, docs/statistics.md). Of five shapes with five "
+        "seeds, up to 18% do where runs fail rarely."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
 
