@@ -80,23 +80,25 @@ def with_noise_of_all(samples: TwoSample) -> TwoSample:
 
 def misled(samples: TwoSample) -> tuple[bool, bool]:
     """Return whether skewness makes too many claims that the second side is faster, and that it is slower."""
-    side = more_skewed(samples)
+    gap = skewness_gap(samples)
+    side = gap or _tail(samples)
     # If both sides are skewed alike, the one with more seeds looks more skewed, and the other one misleads.
     unequal = side != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
-    both = unequal or (skewness_gap(samples) == 0 and is_skewed_both_ways(samples))
+    both = unequal or (gap == 0 and is_skewed_both_ways(samples))
     return side > 0 or both, side < 0 or both
 
 
 def more_skewed(samples: TwoSample) -> float:
-    """Return a number above 0 if the second side is more skewed, below 0 if the first is; 0 if unknown."""
-    # Runs that fail pull means away from medians. Where both sides fail, but one fails worse, this shows it
-    # more often than skewness, which one run of a shape decides.
-    tail = _tail(samples)
-    return skewness_gap(samples) or (tail if abs(tail) > _ERRORS_OF_FEW else 0.0)
+    """Return a number above 0 if the second side looks more skewed, and below 0 if the first does; else 0."""
+    return skewness_gap(samples) or _tail(samples)
 
 
 def _tail(samples: TwoSample) -> float:
-    """Return by how many standard errors the second side's means exceed its medians, beyond the first's."""
+    """Return by how many standard errors the second side's means exceed its medians, beyond the first's.
+
+    0 if they are few. Runs that fail pull means away from medians. Where both sides fail, and one worse, this
+    shows it more often than skewness, which one run of a shape decides.
+    """
     known = samples.sizes.min(axis=1) >= _FEWEST_SEEDS
     first, second = samples.first[known], samples.second[known]
     sides = [second - first] if samples.paired else [second, -first]
@@ -107,7 +109,8 @@ def _tail(samples: TwoSample) -> float:
     most = _WIDEST * np.median(spread[spread > 0])
     tails = np.sum([*map(mean_of_known, apart)], axis=0) / np.maximum(spread / most, 1)
     error = math.sqrt(float(tails @ tails))
-    return float(tails.sum()) / error if error else 0.0
+    tail = float(tails.sum()) / error if error else 0.0
+    return tail if abs(tail) > _ERRORS_OF_FEW else 0.0
 
 
 def skewness_gap(samples: TwoSample) -> float:

@@ -117,7 +117,7 @@ def floored(variance: Floats, floor: Floats) -> Floats:
     return np.where(np.isnan(floor), variance, np.maximum(variance, floor))
 
 
-@functools.lru_cache(maxsize=4)  # a report needs those of the same samples five times
+@functools.lru_cache(maxsize=4)  # one report asks for the same samples five times
 def floored_moments(samples: TwoSample) -> tuple[Moments, Moments]:
     """Return the moments of both sides, with variances of at least the floor."""
     sides = moments(samples.first), moments(samples.second)

@@ -1,10 +1,12 @@
 """Whole reports whose noise, seeds, shapes and boosts are drawn at random: for calibrate_methods.py.
 
-Nobody chose these settings, so no method was tuned to them.
+Nobody chose these settings. An earlier draw of such settings led to one rule of more_skewed, though: how far
+means lie above medians.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -37,29 +39,24 @@ def now_and_then_slow(share: float, loss: float) -> Noise:
     return lambda rng, shape: rng.normal(size=shape) + loss * (rng.random(shape) < share)
 
 
-KINDS: Sequence[Noise] = [
-    *map(
-        centred,
-        (
-            lambda rng, shape: rng.normal(size=shape),
-            lambda rng, shape: rng.standard_t(3, shape),
-            lambda rng, shape: rng.laplace(size=shape),
-            lambda rng, shape: rng.exponential(size=shape),
-            lambda rng, shape: rng.gamma(4, 0.5, shape),
-            lambda rng, shape: rng.uniform(0, 3, shape),
-            lambda rng, shape: 2 * rng.beta(0.5, 2, shape),
-            lambda rng, shape: rng.pareto(4, shape),
-            lambda rng, shape: rng.choice((0.0, 0.5, 2.0), shape, p=(0.5, 0.3, 0.2)),
-            lambda rng, shape: 2.0 * (rng.random(shape) < 0.5) + rng.normal(0, 0.05, shape),
-            ends_at_the_best(0.3),
-            ends_at_the_best(0.5),
-            ends_at_the_best(0.8),
-            now_and_then_slow(0.25, 3),
-            now_and_then_slow(0.1, 10),
-            now_and_then_slow(0.05, 30),
-        ),
-    )
-]
+KINDS: Sequence[Noise] = (
+    lambda rng, shape: rng.normal(size=shape),
+    lambda rng, shape: rng.standard_t(3, shape),
+    lambda rng, shape: rng.laplace(size=shape),
+    lambda rng, shape: rng.exponential(size=shape),
+    lambda rng, shape: rng.gamma(4, 0.5, shape),
+    lambda rng, shape: rng.uniform(0, 3, shape),
+    lambda rng, shape: 2 * rng.beta(0.5, 2, shape),
+    lambda rng, shape: rng.pareto(4, shape),
+    lambda rng, shape: rng.choice((0.0, 0.5, 2.0), shape, p=(0.5, 0.3, 0.2)),
+    lambda rng, shape: 2.0 * (rng.random(shape) < 0.5) + rng.normal(0, 0.05, shape),
+    ends_at_the_best(0.3),
+    ends_at_the_best(0.5),
+    ends_at_the_best(0.8),
+    now_and_then_slow(0.25, 3),
+    now_and_then_slow(0.1, 10),
+    now_and_then_slow(0.05, 30),
+)
 SHAPES: Mapping[str, tuple[int, int]] = {
     "1": (1, 1),
     "2 to 4": (2, 4),
@@ -86,7 +83,7 @@ class Setting:
     noise: tuple[Noise, Noise]
     spread: Array  # of the noise, log scale, shape (shapes, sides, 1)
     paired: bool
-    common: float  # the spread of what the runs of a pair share, over that of the baseline
+    common: float  # noise that the runs of a pair share; 1 is the baseline's own
     lost: float  # the share of runs that fail, whatever their speed
     timing_noise: float
 
@@ -106,13 +103,18 @@ def random_setting(shapes: tuple[int, int], seeds: tuple[int, int], rng: np.rand
     return Setting(
         boosts=np.resize(boosts, size),
         seeds=(n, n) if paired or rng.random() < 0.7 else (n, m),
-        noise=(KINDS[kinds[0]], KINDS[kinds[1]]),
+        noise=(_kind(int(kinds[0])), _kind(int(kinds[1]))),
         spread=spread * np.array([1.0, ratio])[:, np.newaxis],
         paired=paired,
         common=float(rng.choice((0.0, 1.0, 3.0))),
         lost=float(rng.choice((0.0, 0.0, 0.1))),
         timing_noise=float(rng.choice((0.0, 0.003))),
     )
+
+
+@functools.cache  # the mean of a kind comes from a million draws
+def _kind(number: int) -> Noise:
+    return centred(KINDS[number])
 
 
 def report_on(setting: Setting, rng: np.random.Generator) -> Analysis:
@@ -136,12 +138,13 @@ def report_on(setting: Setting, rng: np.random.Generator) -> Analysis:
 def mistakes(setting: Setting, report: Analysis) -> list[float]:
     """Return the share of intervals that hold, and whether a claim of each kind is false; NaN without one."""
     true, rows = setting.boosts, report.comparisons
-    held = [low <= boost <= high for low, boost, high in _intervals(report, true) if not math.isnan(low)]
-    differ = [
-        (row.verdict is Verdict.IMPROVED and boost <= 0) or (row.verdict is Verdict.REGRESSED and boost >= 0)
-        for row, boost in zip(rows, true, strict=True)
-    ]
-    bounds = [row.boost_at_least > boost + 1e-9 for row, boost in zip(rows, true, strict=True)]
+    low, high, bound = np.array([(row.boost_low, row.boost_high, row.boost_at_least) for row in rows]).T
+    held = ((low <= true) & (true <= high))[~np.isnan(low)]
+    improved, regressed = (
+        np.array([row.verdict is verdict for row in rows])
+        for verdict in (Verdict.IMPROVED, Verdict.REGRESSED)
+    )
+    differ, too_high = improved & (true <= 0) | regressed & (true >= 0), bound > true + 1e-9
     counts = [
         claim.at_least > np.count_nonzero(_is_so(claim.claim, claim.beyond, true))
         for claim in report.claims
@@ -151,18 +154,8 @@ def mistakes(setting: Setting, report: Analysis) -> list[float]:
     if report.overall and len(true) > 1:
         mean, all_shapes = math.expm1(float(np.log1p(true).mean())), report.overall.these_shapes
         missed = float(not all_shapes.boost_low <= mean <= all_shapes.boost_high)
-    return [
-        float(np.mean(held)) if held else math.nan,
-        *map(float, map(any, (differ, bounds, counts))),
-        missed,
-    ]
-
-
-def _intervals(report: Analysis, true: Array) -> Sequence[tuple[float, float, float]]:
-    return [
-        (row.boost_low, float(boost), row.boost_high)
-        for row, boost in zip(report.comparisons, true, strict=True)
-    ]
+    false = [float(np.any(claims)) for claims in (differ, too_high, counts)]
+    return [float(held.mean()) if len(held) else math.nan, *false, missed]
 
 
 def _is_so(claim: str, beyond: float, true: Array) -> Booleans:

@@ -798,7 +798,7 @@ def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     path.write_text("shape,config,seed,dtype,time_us\nx,a,0,f16,1\nx,a,1,f32,9\n", encoding="utf-8")
     assert "configuration differ in dtype; if that matters" in read(path).notes[1], "each seed has one line"
     path.write_text("shape,config,seed,iterations,time_us\nx,a,0,10,1\nx,a,1,90,9\n", encoding="utf-8")
-    said = "iterations differ between lines; if a time is that of all of them, divide it by them first"
+    said = "iterations differ between lines; where a time is the sum of its iterations, divide it by them"
     assert f"{path}: {said}" in read(path).notes
 
 

@@ -254,7 +254,7 @@ def _notes(table: Table) -> Iterator[str]:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns {as_seed}"
     if "seed" in table.columns:  # so that iterations count calls, and no runs
         for name in (name for name in changing if name in runs and name.endswith("s")):
-            yield f"{name} differ between lines; if a time is that of all of them, divide it by them first"
+            yield f"{name} differ between lines; where a time is the sum of its {name}, divide it by them"
     yield from about_summaries(table.summaries)
     if again := len(table.lines) - len(set(table.lines)):
         lines = f"{count(again, 'line')} {'is' if again == 1 else 'are'}"

@@ -162,7 +162,7 @@ class PooledT:
 
     @cached_property
     def mirrored(self) -> PooledT:
-        """The distribution of the negated values: that of the sides exchanged."""
+        """The distribution of the negated values, which exchanged sides have."""
         return PooledT(counts=self.counts[::-1])
 
     def share_above(self, t: Floats) -> Floats:
