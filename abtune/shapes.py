@@ -1,4 +1,4 @@
-"""Tensor workloads by their published labels, and the presets that name sets of them."""
+"""Tensor workloads by their labels, and the presets that name sets of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from abtune.errors import InputError, unknown_name
 
@@ -115,22 +115,68 @@ class Gemm(_Workload):
         return 2 * self.m * self.n * self.k
 
 
-Shape: TypeAlias = Conv2d | Gemm
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnShape:
+    """A workload of the user: Python code that makes its TVM program, and the sizes which that takes."""
+
+    workload: str  # as module:function
+    sizes: tuple[tuple[str, int], ...] = ()  # names and values of the arguments
+
+    def __post_init__(self) -> None:
+        if len({name for name, _ in self.sizes}) < len(self.sizes):
+            raise InputError(f"{self.label}: a size is there twice")
+        if len(self.label) > _LONGEST_LABEL:  # a name of a file has it
+            raise InputError(f"{self.label}: at most {_LONGEST_LABEL} letters, please; shorten the names")
+
+    @property
+    def label(self) -> str:
+        """The label, such as ``mine:batch_matmul:b=12_m=128``; without sizes, ``mine:softmax``."""
+        sizes = "_".join(f"{name}={size}" for name, size in self.sizes)
+        return f"{self.workload}:{sizes}" if sizes else self.workload
+
+    @property
+    def flop(self) -> float:
+        """NaN: unknown."""
+        return math.nan
+
+
+_LONGEST_LABEL = 150
+_SIZE = r"[A-Za-z]\w*?=\d{1,20}"
+_OWN = re.compile(rf"([A-Za-z_][\w.]*:[A-Za-z_]\w*)(?::({_SIZE}(?:_{_SIZE})*))?", re.ASCII)
+
+Published: TypeAlias = Conv2d | Gemm
+Shape: TypeAlias = Published | OwnShape
+ShapeT = TypeVar("ShapeT", bound=Shape)
 
 # The labels of both kinds, with a group of digits for each field.
-_PATTERNS: Mapping[type[Shape], re.Pattern[str]] = {
+_PATTERNS: Mapping[type[Published], re.Pattern[str]] = {
     kind: re.compile(re.sub(r"\{0\.(\w+)\}", r"(?P<\1>\\d{1,20})", kind.template)) for kind in (Conv2d, Gemm)
 }
 
 
 def parse_shape(label: str) -> Shape:
-    """Read a shape from its label; the inverse of ``shape.label``."""
+    """Read a shape from its label, also one of the user; the inverse of ``shape.label``."""
+    if match := _OWN.fullmatch(label):
+        sizes = (size.split("=") for size in re.findall(_SIZE, match[2] or "", re.ASCII))
+        own = OwnShape(workload=match[1], sizes=tuple((name, int(number)) for name, number in sizes))
+        return _same_label(own, label)
+    if ":" in label:
+        raise InputError(
+            f"{label!r} is no workload; write mine:softmax or mine:product:m=512_n=256 for code in mine.py"
+        )
+    return _parse_published(label)
+
+
+def _same_label(shape: ShapeT, label: str) -> ShapeT:
+    if shape.label != label:  # a leading zero would give one shape two names
+        raise InputError(f"write shape {label!r} as {shape.label!r}")
+    return shape
+
+
+def _parse_published(label: str) -> Published:
     for kind, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(label):
-            shape = kind(**{name: int(text) for name, text in match.groupdict().items()})
-            if shape.label != label:  # a leading zero would give one shape two names
-                raise InputError(f"write shape {label!r} as {shape.label!r}")
-            return shape
+            return _same_label(kind(**{name: int(text) for name, text in match.groupdict().items()}), label)
     raise unknown_name("shape", label, [shape.label for preset in PRESETS.values() for shape in preset])
 
 
@@ -145,7 +191,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
             matches = [shape for label, shape in known.items() if fnmatchcase(label, entry)]
             if not matches:
                 raise InputError(f"no shape of a preset matches {entry!r}; presets: {', '.join(PRESETS)}")
-        elif "=" in entry:
+        elif "=" in entry or ":" in entry:
             matches = [parse_shape(entry)]
             _require_tunable(matches[0])
         else:
@@ -180,19 +226,22 @@ def _meant(entry: str, labels: Sequence[str]) -> Iterator[str]:
     parts = (field.rpartition("=") for field in entry.split())
     fields = {f"{name}{equals}{value}" for names, equals, value in parts for name in names.split("=")}
     for label in labels:
-        if label in preset or fnmatchcase(label, entry) or (fields and fields <= set(label.split("_"))):
+        has_fields = bool(fields) and fields <= set(re.split("[:_]", label))
+        if label in preset or fnmatchcase(label, entry) or has_fields:
             yield label
 
 
-def shape_named(label: str) -> Shape | None:
+def shape_named(label: str) -> Published | None:
     """Return the shape that a published label names; None for any other text."""
     try:
-        return parse_shape(label)
+        return _parse_published(label)
     except InputError:
         return None
 
 
-def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = None) -> dict[str, list[Any]]:
+def shape_values(
+    shapes: Sequence[Published | None], flop: Sequence[float] | None = None
+) -> dict[str, list[Any]]:
     """Return the variables of shapes for a dataset; ``flop`` is taken where a shape is unknown."""
     others = itertools.repeat(math.nan) if flop is None else flop
     operations = [shape.flop if shape else other for shape, other in zip(shapes, others, strict=False)]
@@ -202,6 +251,8 @@ def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = 
 
 def _require_tunable(shape: Shape) -> None:
     """Refuse a shape that TVM cannot index; elsewhere it may well have been timed."""
+    if isinstance(shape, OwnShape):
+        return
     tensors = [*shape.input_shapes, shape.output_shape]
     if isinstance(shape, Conv2d):  # TVM pads the input first
         around = 2 * shape.padding

@@ -16,6 +16,7 @@ import abtune
 from abtune.dataset.provenance import hardware
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.store.store import Store
+from abtune.shapes import parse_shape
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "fake")
 
@@ -68,8 +69,20 @@ def test_winners_that_fail_now_are_counted(run: Run, swept: Path) -> None:
     dataset["winner"].loc[{"config": "new"}] = texts
     abtune.save_dataset(dataset, "wrong.nc")
     done = run("measure", "wrong.nc", "--out", "later.nc", "--cores", "2")
-    told = "4 winners failed; the first: the winner computes a wrong result: relative error 0.5 against NumPy"
+    told = "4 winners failed; the first: the winner computes a wrong result: relative error 0.5"
     assert told in done.out.splitlines()
+
+
+def test_workloads_of_a_user_are_trusted_by_name(run: Run) -> None:
+    """The command refuses code that only the dataset names."""
+    shapes = parse_shape("mine:softmax"), parse_shape("mine:product:m=8")
+    run_sweep(small_plan(*shapes, target=json.dumps({"kind": "llvm"})), Store(Path("own.nc")))
+    command = "measure", "own.nc", "--out", "later.nc", "--cores", "1", "--trust", "mine:softmax"
+    refused = run(*command)
+    assert refused.code == 2
+    assert refused.err.endswith("if you trust that code, add --trust mine:product\n")
+    assert run(*command, "--trust", "mine:product").code == 0
+    assert abtune.open_dataset("later.nc")["latency"].notnull().all()
 
 
 def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from abtune.errors import InputError
-from abtune.shapes import PRESETS, Conv2d, Gemm, parse_shape, select_labels, select_shapes
+from abtune.shapes import (
+    PRESETS,
+    Conv2d,
+    Gemm,
+    OwnShape,
+    parse_shape,
+    select_labels,
+    select_shapes,
+    shape_named,
+)
 
 SIZES = st.integers(1, 4096)
 
@@ -70,12 +80,41 @@ def test_sizes_and_operations_of_a_gemm() -> None:
         ("M=99999999999999999999_N=1_K=1", "m must be at most 2147483647, not 99999999999999999999"),
         (f"M={'9' * 5000}_N=1_K=1", "unknown shape 'M=999"),
         ("", "unknown shape ''"),
+        (
+            "mine:",
+            "'mine:' is no workload; write mine:softmax or mine:product:m=512_n=256",
+        ),
+        ("mine:product:m=", "'mine:product:m=' is no workload"),
+        ("mine:product:m=4_", "'mine:product:m=4_' is no workload"),
+        ("folder/mine:product", "'folder/mine:product' is no workload"),
+        ("mine:product:m=04", "write shape 'mine:product:m=04' as 'mine:product:m=4'"),
+        ("mine:product:m=4_m=5", "mine:product:m=4_m=5: a size is there twice"),
+        (f"mine:{'x' * 150}", "at most 150 letters, please; shorten the names"),
     ],
 )
 def test_wrong_labels_are_refused_with_advice(label: str, message: str) -> None:
     """A label that is not one is answered with the fault or the nearest label."""
     with pytest.raises(InputError, match=message):
         parse_shape(label)
+
+
+@pytest.mark.parametrize(
+    ("label", "sizes"),
+    [
+        ("mine:softmax", ()),
+        ("package.mine:batch_matmul:b=12_m=128", (("b", 12), ("m", 128))),
+        ("mine:conv2d_nchw:in_channels=3_pad=0", (("in_channels", 3), ("pad", 0))),
+    ],
+)
+def test_workloads_of_the_user_have_labels(label: str, sizes: tuple[tuple[str, int], ...]) -> None:
+    """A label names the code and its arguments. Without that code, nothing is known of it."""
+    shape = parse_shape(label)
+    assert isinstance(shape, OwnShape)
+    assert (shape.label, shape.sizes) == (label, sizes)
+    assert shape.workload == ":".join(label.split(":")[:2])
+    assert np.isnan(shape.flop)
+    assert select_shapes([label, "quick", label]) == (shape, *PRESETS["quick"])
+    assert shape_named(label) is None  # such a label of another tool names no code
 
 
 def test_a_shape_that_tvm_cannot_index_is_one_all_the_same() -> None:
@@ -120,6 +159,9 @@ def test_labels_of_a_dataset_are_selected_in_its_order() -> None:
     assert select_labels(["N=256 M=512"], labels, kinds) == ("M=512_N=256_K=640",)
     assert select_labels(["M=N=512 K=512"], labels, kinds) == ("M=512_N=512_K=512",)
     assert select_labels(["M=512"], labels, kinds) == tuple(labels[1:])
+    own = ["mine:product:m=8_n=4", "mine:product:m=8_n=5", "mine:softmax"]
+    assert select_labels(["m=8"], own, ["mine:product"] * 2 + ["mine:softmax"]) == tuple(own[:2])
+    assert select_labels(["mine:product"], own, ["mine:product"] * 2 + ["mine:softmax"]) == tuple(own[:2])
     assert select_labels(["gemm"], labels, kinds) == select_labels(["g*"], labels, kinds) == tuple(labels[1:])
     with pytest.raises(InputError, match="unknown shape"):
         select_labels([""], labels, kinds)

@@ -60,11 +60,10 @@ Examples:
     help="State of the device's caches when a winner is timed.  [default: the first sweep's]",
 )
 @click.option(
-    "--config",
-    "own",
+    "--trust",
     metavar="MODULE:ATTRIBUTE",
     multiple=True,
-    help="A configuration of the dataset that is not one of abtune. Repeatable.",
+    help="Code that the dataset names: a configuration or workload of your own. Repeatable.",
 )
 @target_option
 @time_limit_option
@@ -72,17 +71,16 @@ Examples:
 def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.
 
-    DATASET is one that abtune sweep made. Its winners are built again from their traces, checked against
-    NumPy and timed together in new rounds. OUT has the new timings and the old searches. A measurement that
+    DATASET is one that abtune sweep made. Its winners are built again from their traces, checked and
+    timed together in new rounds. OUT has the new timings and the old searches. A measurement that
     was stopped goes on with the same command.
 
     Several sweeps become one dataset, as with abtune merge. They may have searched on different machines,
     because all their winners are timed on this one.
     """
-    from abtune.configurations import find_configuration
     from abtune.dataset.merge import about_new_seeds, merge_datasets
     from abtune.measure.plan.workplace import require_kind
-    from abtune.measure.store.as_dataset import settings_from_dataset
+    from abtune.measure.store.as_dataset import settings_from_dataset, trusted_code
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import about_new_timings, adopt_winners, remeasuring_plan, sweep
 
@@ -93,7 +91,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     swept = merge_datasets(named, timed_again=True) if len(named) > 1 else next(iter(named.values()))
     given = {name: options[name] for name in ("rounds", "repeats", "cache") if options[name]}
     settings = replace(settings_from_dataset(swept), **given)
-    own = [*map(find_configuration, options["own"])]
+    own = trusted_code(swept, options["trust"])
     store = Store(out)
     workplace = workplace_of(options)
     require_kind(workplace.facts, settings.target)

@@ -54,6 +54,7 @@ Examples:
   abtune sweep --seeds 10                          what this machine can: a GPU, else its CPU
   abtune sweep --shapes quick --target cpu         minutes on a laptop
   abtune sweep --shapes 'M=512_*' --trials 256     chosen shapes, a larger budget
+  abtune sweep --shapes mine:product:m=64_n=512    what product(m=64, n=512) of mine.py returns
   abtune sweep --seeds 10 --dry-run                what it would do, cost and be able to find
 """
 )
@@ -74,8 +75,8 @@ Examples:
     metavar="LABEL,...",
     multiple=True,
     callback=split_commas,
-    help=f"Presets, labels, or globs over the labels of presets. [default: {defaults.SHAPES['cuda']} on a "
-    f"GPU, {defaults.SHAPES['llvm']} on a CPU]",
+    help="Presets, labels, globs over the labels of presets, or workloads of your own, such as mine:softmax. "
+    f"[default: {defaults.SHAPES['cuda']} on a GPU, {defaults.SHAPES['llvm']} on a CPU]",
 )
 @click.option(
     "--baseline",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abtune.errors import DatasetError, InputError
-from abtune.shapes import Shape, shape_named
+from abtune.shapes import Published, shape_named
 from abtune.text import shortened, to_number
 
 # How many of a unit make a second. They are whole numbers, so that a division rounds only once.
@@ -147,7 +147,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     return Heading(name=name, unit=unit)
 
 
-def published_flop(shape: Shape) -> int:
+def published_flop(shape: Published) -> int:
     """Return 2 (M N K + M N), as published GFLOPS count; a convolution as the product that it implies."""
     return shape.flop + 2 * math.prod(shape.output_shape)
 

@@ -175,13 +175,15 @@ def _shapes(
 ) -> Iterator[Part]:
     """Yield a table for each kind of workload, or one table in the order that was asked for."""
     columns, details = shape_columns(analysis, marks), stories(analysis)
+    size = len(analysis.comparisons)
+    by_kind = group_by_workload(analysis.comparisons)
+    if shown is None and 1 < len(by_kind) == size:  # tables of one row each would be hard to compare
+        shown = tuple(range(size))
     if shown is None:
-        by_kind = group_by_workload(analysis.comparisons)
         groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
     else:
-        every = count(len(analysis.comparisons), "shape")
-        some = len(shown) < len(analysis.comparisons)
-        groups = {f"{len(shown)} of {every} shown" if some else every: list(shown)}
+        every = count(size, "shape")
+        groups = {f"{len(shown)} of {every} shown" if len(shown) < size else every: list(shown)}
     for heading, rows in groups.items():
         yield Heading(heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)

@@ -21,7 +21,8 @@ from large_shared_memory import kind_table, measured, same_tiles
 import abtune
 from abtune.configurations import CONFIGURATIONS
 from abtune.measure.tvm.early_refusal import is_refused
-from abtune.measure.tvm.load_tvm import tensor_program, tvm
+from abtune.measure.tvm.load_tvm import tvm
+from abtune.measure.tvm.workloads import tensor_program
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.sections.same_schedule.same_schedule import Reading, SameSchedule, describe_same_schedule
 from abtune.shapes import parse_shape

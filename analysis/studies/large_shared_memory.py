@@ -6,8 +6,8 @@ memory, ``async-merged`` with static tiles that share their memory (``tirx.merge
 
     cd analysis
     python large_shared_memory.py prepare h200-tvm14009 winners.nc
-    abtune measure winners.nc --transfer --rounds 3 --config large_shared_memory:DYNAMIC \
-        --config large_shared_memory:MERGED --out later.nc
+    abtune measure winners.nc --transfer --rounds 3 --trust large_shared_memory:DYNAMIC \
+        --trust large_shared_memory:MERGED --out later.nc
     python large_shared_memory.py keep later.nc ../data/h200-tvm14009-memory.nc
     python large_shared_memory.py table
 """

@@ -34,7 +34,7 @@ options = json.loads(sys.argv[1])
 import tvm
 from tvm.s_tir import meta_schedule as ms
 import tvm.s_tir.tensor_intrin
-from abtune.measure.tvm.load_tvm import tensor_program
+from abtune.measure.tvm.workloads import tensor_program
 target = tvm.target.Target(json.loads(options["target"]))
 kind = str(target.kind.name)
 for seed in range(options["runs"]):

@@ -216,7 +216,7 @@ def test_modules_of_the_installed_tvm_are_recognised() -> None:
     script = """
 import json, sys
 from abtune.measure.tvm.load_tvm import ms, te, tvm
-from abtune.measure.tvm.load_tvm import tensor_program
+from abtune.measure.tvm.workloads import tensor_program
 from abtune.shapes import parse_shape
 labels = sys.argv[1:]
 modules = [tensor_program(parse_shape(label)) for label in labels]

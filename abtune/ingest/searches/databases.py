@@ -26,7 +26,7 @@ from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, search_reader
 from abtune.ingest.texts import json_documents, reading, well_formed
 from abtune.ingest.units import MARKS_FAILURE, all_seconds
-from abtune.shapes import Conv2d, Gemm, Shape
+from abtune.shapes import Conv2d, Gemm, Published
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
@@ -166,7 +166,7 @@ def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -
     return shape.label if shape else by_sizes
 
 
-def _recognise(module: str, sizes: Sizes) -> Shape | None:
+def _recognise(module: str, sizes: Sizes) -> Published | None:
     try:
         raw = base64.b64decode(module, validate=True)
         # TVM writes eight bytes with the length before the JSON.
@@ -177,7 +177,7 @@ def _recognise(module: str, sizes: Sizes) -> Shape | None:
     return shape if fits else None
 
 
-def _shape_of(blocks: Sequence[str], sizes: Sizes) -> Shape | None:
+def _shape_of(blocks: Sequence[str], sizes: Sizes) -> Published | None:
     match blocks, sizes:
         case [product], [(m, k), (_, n), _] if product == _GEMM:
             return Gemm(m=m, n=n, k=k)

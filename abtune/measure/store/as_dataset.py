@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.configurations import CONFIGURATIONS, Configuration
+from abtune.configurations import CONFIGURATIONS, Configuration, find_configuration
 from abtune.dataset.build import Cell, add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.schema import (
     DESIGN,
@@ -31,7 +31,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
-from abtune.shapes import parse_shape
+from abtune.shapes import OwnShape, Shape, parse_shape
 
 # The labels of one run and the values of its variables, by their names.
 _Cell: TypeAlias = Mapping[str, Any]
@@ -72,15 +72,37 @@ def settings_from_dataset(dataset: xr.Dataset) -> Settings:
         return Settings(**json.loads(dataset.attrs["settings"]))
 
 
-def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration] = ()) -> Plan:
-    """Return the plan whose runs a dataset has, with these settings."""
+def trusted_code(dataset: xr.Dataset, names: Sequence[str]) -> list[Configuration | str]:
+    """Return the configurations of these names, imported, and the workloads, which only children import."""
+    workloads = {shape.workload for shape in _shapes(dataset) if isinstance(shape, OwnShape)}
+    return [name if name in workloads else find_configuration(name) for name in names]
+
+
+def _shapes(dataset: xr.Dataset) -> tuple[Shape, ...]:
+    return tuple(parse_shape(str(label)) for label in dataset["shape"].values)
+
+
+def plan_from_dataset(
+    dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration | str] = ()
+) -> Plan:
+    """Return the plan whose runs a dataset has, with these settings; it imports no code but the user's own.
+
+    ``own`` comes from :func:`trusted_code`.
+    """
     with _reading("what its configurations are"):
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
         if sorted(config.name for config in stored) != sorted(labels_of(dataset, "config")):
             raise ValueError("they have other names")
+    for shape in (shapes := _shapes(dataset)):
+        if isinstance(shape, OwnShape) and shape.workload not in own:
+            raise DatasetError(
+                f"the dataset takes a workload from {shape.workload!r}; "
+                f"if you trust that code, add --trust {shape.workload}"
+            )
+    configs = [config for config in own if isinstance(config, Configuration)]
     return Plan(
-        shapes=tuple(parse_shape(str(label)) for label in dataset["shape"].values),
-        configs=tuple(_trusted(config, own) for config in stored),
+        shapes=shapes,
+        configs=tuple(_trusted(config, configs) for config in stored),
         seeds=tuple(dataset["seed"].values.tolist()),
         settings=settings,
     )
@@ -109,7 +131,7 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
     if stored.space:
         raise DatasetError(
             f"configuration {stored.name!r} takes its design space from {stored.space!r}; "
-            "if you trust that code, name the configuration with --config MODULE:ATTRIBUTE"
+            "if you trust that code, name the configuration with --trust MODULE:ATTRIBUTE"
         )
     return stored
 

@@ -24,7 +24,7 @@ from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
 from abtune.measure.workers.gathering import gather
 from abtune.measure.workers.tasks import in_process, propose, set_up
-from abtune.shapes import Gemm
+from abtune.shapes import Gemm, OwnShape, Shape
 
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
@@ -62,9 +62,14 @@ class HealthCheck:
 
 async def try_out(plan: Plan, cluster: Cluster) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
-    own = [config for config in plan.configs if config.space_is_foreign or config.strategy_options]
     # All before anything else: a space that hangs would hold every slot, once its searches propose.
-    await gather(_set_up(plan, cluster, config) for config in own)
+    await gather(
+        _set_up(plan, cluster, shape, config)
+        for number, shape in enumerate(plan.shapes)
+        for config in plan.configs
+        if isinstance(shape, OwnShape)
+        or (number == 0 and (config.space_is_foreign or config.strategy_options))
+    )
     for config in plan.configs:
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, config)
@@ -122,14 +127,15 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
         )
 
 
-async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
-    """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
-    problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
+async def _set_up(plan: Plan, cluster: Cluster, shape: Shape, config: Configuration) -> None:
+    """Set up a search with the user's own code or options: a mistake in them costs seconds and no runs."""
+    problem = Problem(shape=shape, config=config, target=plan.settings.target)
     try:
         await _searched(cluster, set_up, problem)
     except ChildError as error:
         reason = str(error).removeprefix("check: ")
-        raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None
+        what = shape.label if isinstance(shape, OwnShape) else f"configuration {config.name!r}"
+        raise TargetError(f"{what} cannot be used: {reason}") from None
 
 
 async def _try_kernels(settings: Settings, cluster: Cluster, config: Configuration) -> None:

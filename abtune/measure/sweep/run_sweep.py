@@ -108,7 +108,7 @@ def remeasuring_plan(
     dataset: xr.Dataset,
     settings: Settings,
     facts: TargetFacts,
-    own: Sequence[Configuration],  # of the user; without them, no design space of the dataset is imported
+    own: Sequence[Configuration | str],  # what the user trusts, see trusted_code
     *,
     transfer: bool,
 ) -> Plan:

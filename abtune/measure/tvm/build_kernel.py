@@ -11,9 +11,10 @@ from typing import Any
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate
 from abtune.measure.tvm import nvrtc
-from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program, tvm
+from abtune.measure.tvm.load_tvm import ms, record_text, shash2hex, tvm
 from abtune.measure.tvm.propose import search_context
 from abtune.measure.tvm.tvm_devices import tvm_target
+from abtune.measure.tvm.workloads import tensor_program
 from abtune.traces import Trace, adopted, read_trace, require_allowed, write_trace
 from abtune.traces import carry_over as carried_over
 
@@ -68,7 +69,7 @@ def _fit(problem: Problem, trace: Trace) -> Any | None:
     schedule = tvm.s_tir.Schedule(tensor_program(problem.shape), error_render_level="none")
     try:
         tvm.s_tir.schedule.Trace.apply_json_to_schedule(write_trace(trace), schedule)
-    except (tvm.error.TVMError, tvm.s_tir.ScheduleError):  # it asks for what this workload does not have
+    except RuntimeError:  # of TVM: it asks for what this workload does not have
         return None
     schedule.enter_postproc()
     # The stock postprocessors, with VerifyGPUCode: unlike a search, nothing else checks this schedule.
@@ -81,7 +82,7 @@ def _record(problem: Problem, schedule: Any, original: list[Any]) -> list[Any]:
     """Return the tuning record of a schedule, without a timing, from the one that a search found."""
     workload = ms.database.Workload(schedule.mod)
     record = ms.database.TuningRecord(schedule.trace, workload, None, tvm_target(problem.target), None)
-    trace, times, *_ = json.loads(json.dumps(record.as_json()))
+    trace, times, *_ = json.loads(record_text(record))
     return [trace, times, *original[2:]]
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from abtune.measure.plan.problem import Problem
 from abtune.measure.tvm.load_tvm import ms, tvm
 from abtune.measure.tvm.tvm_devices import is_cuda
+from abtune.shapes import OwnShape
 
 # Set to 1 to search with MetaSchedule's own postprocessors only.
 STOCK = "ABTUNE_STOCK_SEARCH"
@@ -53,8 +54,9 @@ class Loops:
 
 
 def is_enabled(problem: Problem) -> bool:
-    """Return whether the search of a problem may refuse early: for CUDA, with a design space of abtune."""
-    return is_cuda(problem.target) and not problem.config.space and os.environ.get(STOCK) != "1"
+    """Return whether the search of a problem may refuse early: for CUDA, with what abtune itself defines."""
+    is_own = bool(problem.config.space) or isinstance(problem.shape, OwnShape)
+    return is_cuda(problem.target) and not is_own and os.environ.get(STOCK) != "1"
 
 
 def is_tiled(module: Any) -> bool:

@@ -1,9 +1,9 @@
-"""TVM as abtune uses it: loaded without what it never needs, and its workloads."""
+"""TVM as abtune uses it: loaded without what it never needs."""
 
 from __future__ import annotations
 
-import functools
 import inspect
+import json
 import sys
 import traceback
 import types
@@ -11,9 +11,8 @@ from typing import Any
 from unittest import mock
 
 from abtune.measure.tvm import nvrtc
-from abtune.shapes import Conv2d, Gemm, Shape
 
-__all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "tensor_program", "tvm"]
+__all__ = ["load_tensor_intrinsics", "ms", "record_text", "shash2hex", "te", "topi", "tvm"]
 
 INTRINSICS = "tvm.s_tir.tensor_intrin"
 
@@ -39,9 +38,28 @@ def _import_tvm() -> Any:
 
 tvm = _import_tvm()
 
+import tvm_ffi  # noqa: E402
 from tvm import te, topi  # noqa: E402
 from tvm.s_tir import meta_schedule as ms  # noqa: E402
 from tvm.s_tir.meta_schedule.utils import shash2hex  # noqa: E402
+
+
+def record_text(record: Any) -> str:
+    """Return a tuning record as the JSON that MetaSchedule's own database writes.
+
+    ``record.as_json`` refuses index maps, which schedules for tensor cores have.
+    """
+    return json.dumps(ms._ffi_api.TuningRecordAsJSON(record), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tvm_ffi.Array):
+        return list(value)
+    if isinstance(value, tvm_ffi.Map):
+        return dict(value.items())
+    if isinstance(value, tvm.tirx.IntImm | tvm.tirx.FloatImm):
+        return value.value
+    return tvm.ir.save_json(value)
 
 
 def load_tensor_intrinsics() -> None:
@@ -63,38 +81,3 @@ def _stack_without_source(*_: object, **__: object) -> list[inspect.FrameInfo]:
         inspect.FrameInfo(frame, frame.f_code.co_filename, line, frame.f_code.co_name, None, None)
         for frame, line in callers
     ]
-
-
-@functools.lru_cache(maxsize=64)
-def tensor_program(shape: Shape) -> Any:
-    """Return the workload of a shape as an IRModule whose function is ``main``."""
-    expression = _gemm(shape) if isinstance(shape, Gemm) else _conv2d(shape)
-    function = te.create_prim_func(expression).with_attr("global_symbol", "main")
-    return tvm.IRModule({"main": function})
-
-
-def _gemm(shape: Gemm) -> list[Any]:
-    a, b = (te.placeholder(size, name=name) for size, name in zip(shape.input_shapes, "AB", strict=True))
-    k = te.reduce_axis((0, shape.k), name="k")
-    product = te.compute(shape.output_shape, lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
-    return [a, b, product]
-
-
-def _conv2d(shape: Conv2d) -> list[Any]:
-    names = ("data", "weight")
-    data, weight = (te.placeholder(s, name=n) for s, n in zip(shape.input_shapes, names, strict=True))
-    pad = [0, shape.padding, shape.padding, 0]
-    padded = topi.nn.pad(data, pad, pad, name="padded")
-    r = te.reduce_axis((0, shape.r), name="r")
-    s = te.reduce_axis((0, shape.s), name="s")
-    c = te.reduce_axis((0, shape.c), name="c")
-    output = te.compute(
-        shape.output_shape,
-        lambda n, h, w, k: te.sum(
-            padded[n, h * shape.stride + r * shape.dilation, w * shape.stride + s * shape.dilation, c]
-            * weight[r, s, c, k],
-            axis=[r, s, c],
-        ),
-        name="conv2d_nhwc",
-    )
-    return [data, weight, output]

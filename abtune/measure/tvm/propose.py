@@ -7,7 +7,6 @@ so far. The driving is abtune's, so that an iteration can happen anywhere and a 
 from __future__ import annotations
 
 import io
-import json
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
@@ -22,10 +21,10 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
-from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, shash2hex, tensor_program
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex
 from abtune.measure.tvm.tvm_devices import tvm_target
-from abtune.shapes import Gemm
-from abtune.text import one_line
+from abtune.measure.tvm.workloads import call_own, require_checkable, tensor_program
+from abtune.shapes import Gemm, OwnShape
 
 # The options of a strategy, and the speed of a core, are tried on this shape, with slow options cut down.
 SMALL = Gemm(m=64, n=64, k=64)
@@ -33,7 +32,9 @@ ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
 
 def check(problem: Problem) -> None:
-    """Set up the search of a problem, which fails at once where its options or its space do."""
+    """Set up the search of a problem, which fails at once where its options, space or workload do."""
+    if isinstance(problem.shape, OwnShape):
+        require_checkable(problem.shape)
     search_context(problem, rng_seed=1).generate_design_space()
     config = problem.config
     if not config.strategy_options:
@@ -90,8 +91,7 @@ def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, .
     candidates = []
     for one in proposed:
         record = ms.database.TuningRecord(one.sch.trace, workload, None, target, one.args_info)
-        text = json.dumps(record.as_json())
-        candidates.append(Candidate(text=text, module_hash=shash2hex(one.sch.mod)))
+        candidates.append(Candidate(text=record_text(record), module_hash=shash2hex(one.sch.mod)))
     return tuple(candidates)
 
 
@@ -231,13 +231,7 @@ def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> 
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
         if problem.config.space_is_foreign:
             load_tensor_intrinsics()
-        try:
-            space = make_space(target)
-        except Exception as error:
-            # Of a longer message, such as TVM's with a whole program, the last line alone is told.
-            if len(text := one_line(str(error))) > 200:
-                raise
-            raise TargetError(f"{problem.config.space} raises {type(error).__name__}: {text}") from error
+        space = call_own(problem.config.space, make_space, target)
         if not isinstance(space, ms.SpaceGenerator):
             raise TargetError(f"{problem.config.space} returns {type(space).__name__}, not a SpaceGenerator")
         return space

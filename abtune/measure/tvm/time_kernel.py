@@ -1,9 +1,8 @@
-"""Kernels on the device of this process: loaded, timed, and checked against NumPy."""
+"""Kernels on the device of this process: loaded, timed, and checked."""
 
 from __future__ import annotations
 
 import functools
-import math
 import statistics
 import tempfile
 import time
@@ -11,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from abtune.measure.plan.problem import Kernel, Timing
-from abtune.measure.tvm import nvml
 from abtune.measure.tvm.graph_timing import time_cold_in_graphs, time_in_graphs
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda
-from abtune.shapes import Conv2d, Gemm, Shape
+from abtune.measure.tvm.workloads import expected_output, initial_values, largest_error, parameters
+from abtune.measure.workers import nvml
+from abtune.shapes import Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
 _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
@@ -74,23 +73,23 @@ def first_call(kernel: Kernel) -> float:
     return time.perf_counter() - started
 
 
-def check_kernel(kernel: Kernel) -> float:
-    """Return the relative error of a kernel's output against NumPy, after running it once."""
-    tensors = arguments(kernel.shape, kernel.target)
-    # What the kernel does not write stays NaN, and so the error is NaN.
-    tensors[-1].copyfrom(np.full(kernel.shape.output_shape, math.nan, dtype=np.float32))
+def check_kernel(kernel: Kernel) -> tuple[float, float]:
+    """Return the relative error of a kernel's outputs, after running it once, and the limit of it."""
+    tensors, unwritten = arguments(kernel.shape, kernel.target), initial_values(kernel.shape)
+    outputs = [number for number, tensor in enumerate(parameters(kernel.shape)) if tensor.is_output]
+    for number in outputs:
+        tensors[number].copyfrom(unwritten[number])
     load_library(kernel.library)["main"](*tensors)
     device_of(kernel.target).sync()
-    return relative_error(tensors[-1].numpy(), expected_output(kernel.shape))
+    return largest_error([tensors[number].numpy() for number in outputs], expected_output(kernel.shape))
 
 
 @functools.lru_cache(maxsize=4)
 def arguments(shape: Shape, target: str) -> list[Any]:
-    """Return device tensors for the inputs and the output."""
+    """Return device tensors for the inputs and the outputs."""
     # Before these tensors take memory, because it is asked only once.
     memory_before()
-    output = np.full(shape.output_shape, math.nan, dtype=np.float32)
-    return [tvm.runtime.tensor(array, device_of(target)) for array in (*random_inputs(shape), output)]
+    return [tvm.runtime.tensor(array, device_of(target)) for array in initial_values(shape)]
 
 
 # The check, the first call and the timing of one kernel follow each other.
@@ -112,41 +111,3 @@ def memory_before() -> float:
 def memory_grown() -> float:
     """Return the share of its memory that the GPU uses beyond :func:`memory_before`; NaN if unknown."""
     return nvml.memory_share() - memory_before()
-
-
-Array = npt.NDArray[np.float32]
-
-
-def random_inputs(shape: Shape) -> tuple[Array, ...]:
-    """Return standard normal inputs: with both signs, errors do not hide in large sums."""
-    rng = np.random.default_rng(0)
-    return tuple(rng.standard_normal(size, dtype=np.float32) for size in shape.input_shapes)
-
-
-@functools.lru_cache(maxsize=1)  # the winners of a shape are checked one after the other
-def expected_output(shape: Shape) -> Array:
-    """Return the output of a workload for these inputs, which all its kernels get."""
-    inputs = random_inputs(shape)
-    return np.matmul(*inputs) if isinstance(shape, Gemm) else _conv2d(shape, *inputs)
-
-
-def relative_error(output: Array, expected: Array) -> float:
-    """Return the norm of the error over the norm of the expected output; NaN if the output has a NaN."""
-    # Squares of float32 may overflow.
-    difference = output.astype(np.float64) - expected
-    return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
-
-
-def _conv2d(shape: Conv2d, data: Array, weight: Array) -> Array:
-    pad, step, spread = shape.padding, shape.stride, shape.dilation
-    padded = np.pad(data, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
-    rows, columns = shape.output_shape[1:3]
-    output = np.zeros(shape.output_shape, dtype=np.float32)
-    for r in range(shape.r):
-        for s in range(shape.s):
-            top, left = r * spread, s * spread
-            window = padded[
-                :, top : top + (rows - 1) * step + 1 : step, left : left + (columns - 1) * step + 1 : step
-            ]
-            output += np.tensordot(window, weight[r, s], axes=1)
-    return output

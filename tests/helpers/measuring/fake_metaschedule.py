@@ -40,7 +40,7 @@ import numpy as np
 
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.tvm.nvml import DeviceState
+from abtune.measure.workers.nvml import DeviceState
 
 TARGET = '{"kind": "fake"}'
 
@@ -132,6 +132,7 @@ def _meet(faults: dict[str, str], function: str, label: str, number: int) -> Non
 
 def check(problem: Problem) -> None:
     """Set up a search, and do not search."""
+    _log("check", problem.shape.label, problem.config.name, "")
     _meet(_faults(problem), "check", problem.shape.label, 0)
 
 
@@ -210,14 +211,15 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     return _time("time_kernel", kernel.library, timing.repeats)
 
 
-def check_kernel(built: Kernel) -> float:
-    """Return the error that the configuration asks for: none, a wrong result, or a fault."""
+def check_kernel(built: Kernel) -> tuple[float, float]:
+    """Return the error that the configuration asks for, and its limit; or meet a fault."""
     kernel = json.loads(built.library)
     _log("check_kernel", kernel["shape"], kernel["config"], kernel["trace"])
     if _State.poisoned:
         raise RuntimeError("CUDA: misaligned address")
     _meet(kernel["faults"], "check_kernel", kernel["shape"], kernel["place"])
-    return {"wrong": 0.5, "nan": math.nan}.get(kernel["faults"].get("check_kernel", ""), 1e-7)
+    error = {"wrong": 0.5, "nan": math.nan}.get(kernel["faults"].get("check_kernel", ""), 1e-7)
+    return error, 1e-4
 
 
 def device_name(target: str) -> str:

@@ -17,9 +17,15 @@ import abtune
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import DatasetError, InputError, StoreError, TargetError
-from abtune.measure.store.as_dataset import plan_from_dataset, rounds_from_dataset, settings_from_dataset
+from abtune.measure.store.as_dataset import (
+    plan_from_dataset,
+    rounds_from_dataset,
+    settings_from_dataset,
+    trusted_code,
+)
 from abtune.measure.store.store import Store
 from abtune.samples import extract_transfers
+from abtune.shapes import parse_shape
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -187,12 +193,24 @@ def test_a_dataset_names_no_code(store: Store) -> None:
     """A stored design space is not imported unless the user names its configuration."""
     swept = swept_with(store, config("new"))
     settings = settings_from_dataset(swept)
-    with pytest.raises(DatasetError, match=r"takes its design space from 'module:function'.*--config"):
+    with pytest.raises(DatasetError, match=r"takes its design space from 'module:function'.*--trust"):
         plan_from_dataset(swept, settings)
     with pytest.raises(InputError, match=r"another one in the dataset \(strategy"):
         plan_from_dataset(swept, settings, [Configuration(name="new", strategy="replay-trace")])
     plan = plan_from_dataset(swept, settings, [config("new")])
     assert [one.name for one in plan.configs] == ["plain", "new"]
+
+
+def test_a_dataset_names_no_workload(store: Store) -> None:
+    """Nor is a workload imported. Where it is trusted, only the processes that build it import it."""
+    swept = run_sweep(small_plan(SMALL, parse_shape("mine:softmax")), store).dataset
+    settings = settings_from_dataset(swept)
+    with pytest.raises(DatasetError, match=r"a workload from 'mine:softmax'; .* add --trust mine:softmax$"):
+        plan_from_dataset(swept, settings, trusted_code(swept, []))
+    plan = plan_from_dataset(swept, settings, trusted_code(swept, ["mine:softmax"]))
+    assert [shape.label for shape in plan.shapes] == [SMALL.label, "mine:softmax"]
+    with pytest.raises(InputError, match="cannot import 'mine:other'"):
+        trusted_code(swept, ["mine:other"])
 
 
 def test_the_configurations_of_abtune_are_known_by_what_they_do() -> None:

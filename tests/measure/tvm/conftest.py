@@ -23,6 +23,7 @@ def room() -> Iterator[types.SimpleNamespace]:
         propose,
         time_kernel,
         tvm_devices,
+        workloads,
     )
 
     random_state = np.random.get_state()  # noqa: NPY002 - a search seeds it
@@ -32,6 +33,7 @@ def room() -> Iterator[types.SimpleNamespace]:
         propose,
         time_kernel,
         tvm_devices,
+        workloads,
     )
     yield types.SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})
     np.random.set_state(random_state)  # noqa: NPY002

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tvm_samples import (
+    CONV,
     CUDA,
     LARGE,
     PIPELINE,
@@ -101,12 +102,25 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cuda_source(room: Any, config: Configuration, candidate: Candidate) -> str:
     """Return the CUDA source that TVM generates for a candidate under a configuration."""
-    workload = room.load_tvm.ms.database.Workload(room.load_tvm.tensor_program(LARGE))
+    workload = room.load_tvm.ms.database.Workload(room.workloads.tensor_program(LARGE))
     record = room.load_tvm.ms.database.TuningRecord.from_json(candidate.record, workload)
     target, tvm = room.tvm_devices.tvm_target(CUDA), room.load_tvm.tvm
     with target, tvm.transform.PassContext(config=dict(config.pass_config)):
         built = tvm.tirx.build(record.as_measure_candidate().sch.mod, target=target)
     return str(built.imports[0].inspect_source())
+
+
+def test_a_schedule_of_another_workload_does_not_fit(room: Any) -> None:
+    """It asks for blocks that the workload does not have, which TVM refuses."""
+    sampling = replace(MAINLINE, strategy="replay-trace")
+    candidates, *_ = room.propose.propose(problem(LARGE, sampling, CUDA), History(), 8, 3)
+    records = [candidate.record for candidate in candidates]
+    fitting = {
+        shape.label: [room.build_kernel.carry_over(problem(shape, ASYNC, CUDA), record) for record in records]
+        for shape in (LARGE, CONV)
+    }
+    assert any(fitting[LARGE.label])
+    assert not any(fitting[CONV.label])
 
 
 @pytest.mark.usefixtures("toolkit")

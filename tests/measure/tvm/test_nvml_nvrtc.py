@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from abtune.measure.tvm import nvml, nvrtc
+from abtune.measure.tvm import nvrtc
+from abtune.measure.workers import nvml
 
 
 class NoDriver(Exception):  # noqa: N818

@@ -139,7 +139,7 @@ def test_later_iterations_leave_out_what_was_tried(room: Any, cpu: str) -> None:
     tuned = problem(GEMM, config, cpu)
     old, *_ = room.propose.propose(tuned, History(), 3 * COUNT, 1)
     history = History().proposed((), cost_model=b"", seconds=0.0).tried(tuple(map(timed, old)), seconds=0.0)
-    workload = ms.database.Workload(room.load_tvm.tensor_program(GEMM))
+    workload = ms.database.Workload(room.workloads.tensor_program(GEMM))
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         trace, _, *rest = trial.candidate.record

@@ -1,0 +1,284 @@
+"""Workloads: reference outputs against SciPy and a plain loop, and programs of the user."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.signal import correlate
+from tvm_samples import CUDA, kernel, problem
+
+from abtune.configurations import ASYNC, EVOLUTIONARY, MAINLINE, RANDOM
+from abtune.errors import InputError, TargetError
+from abtune.measure.plan.records import History
+from abtune.measure.tvm.workloads import expected_output, initial_values, relative_error
+from abtune.shapes import PRESETS, Conv2d, Gemm, parse_shape
+
+pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
+
+OWN = """
+from tvm import IRModule, te, topi
+from tvm.script import tirx as T
+
+
+def product(m, n, k, dtype="float32", sums="float32"):
+    a, b = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
+    r = te.reduce_axis((0, k), name="r")
+    cell = lambda i, j: te.sum(a[i, r].astype(sums) * b[r, j].astype(sums), axis=r)
+    return te.create_prim_func([a, b, te.compute((m, n), cell, name="C")])
+
+def whole(m):
+    return product(m, m, m, "int8", "int32")
+
+def half(m):
+    return product(m, m, m, "float16", "float16"), lambda a, b: a.astype("float32") @ b.astype("float32")
+
+def module(m):
+    return IRModule({"any name": product(m, m, m)})
+
+def small_product():
+    return product(128, 128, 128, "float16", "float16")
+
+def softmax(rows, columns):
+    x = te.placeholder((rows, columns), name="X")
+    return te.create_prim_func([x, topi.nn.softmax(x)])
+
+def both(n):
+    x = te.placeholder((n,), name="X")
+    more, twice = te.compute((n,), lambda i: x[i] + 1), te.compute((n,), lambda i: x[i] * 2)
+    return te.create_prim_func([x, more, twice])
+
+@T.prim_func(s_tir=True)
+def gather(X: T.Buffer((16, 32), "float32"), I: T.Buffer((64,), "int32"), Z: T.Buffer((64, 32), "float32")):
+    for i, j in T.grid(64, 32):
+        with T.sblock("gather"):
+            row, column = T.axis.remap("SS", [i, j])
+            Z[row, column] = X[I[row], column]
+
+def unary(of, n=8):
+    x = te.placeholder((n,), name="X")
+    return te.create_prim_func([x, te.compute((n,), lambda i: of(x[i]), name="Z")])
+
+def raises(n):
+    raise ValueError("of no use")
+
+def tensor_cores(target):
+    from tvm.s_tir.meta_schedule.space_generator import PostOrderApply
+
+    kind = "cuda-tensorcore"
+    return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind)
+
+three = 3
+def no_function():
+    return gather, 4
+def not_a_number():
+    return unary(te.sqrt)
+def symbolic():
+    return unary(te.exp, te.var("n"))
+def other_shape():
+    return unary(te.exp), lambda x: x[:3]
+def wrong():
+    return unary(te.exp), lambda x: x
+"""
+
+
+@pytest.fixture
+def own(room: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write workloads of a user into the working directory."""
+    Path(tmp_path / "workloads_of_a_user.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "workloads_of_a_user", raising=False)
+    for function in (room.workloads._program_and_reference, room.workloads.parameters, initial_values):
+        function.cache_clear()
+    expected_output.cache_clear()
+
+
+def own_shape(label: str) -> Any:
+    return parse_shape(f"workloads_of_a_user:{label}")
+
+
+CONVOLUTIONS = [
+    Conv2d(n=1, h=7, w=7, c=3, k=4, r=3, s=3, stride=1, padding=1, dilation=1),
+    Conv2d(n=2, h=9, w=6, c=2, k=3, r=3, s=2, stride=1, padding=0, dilation=1),
+    Conv2d(n=1, h=11, w=8, c=3, k=2, r=3, s=3, stride=2, padding=1, dilation=1),
+    Conv2d(n=1, h=10, w=10, c=2, k=2, r=3, s=3, stride=1, padding=2, dilation=2),
+    Conv2d(n=2, h=12, w=9, c=2, k=3, r=2, s=3, stride=3, padding=2, dilation=2),
+    Conv2d(n=1, h=8, w=8, c=4, k=5, r=1, s=1, stride=2, padding=0, dilation=1),
+]
+
+
+def looped(shape: Conv2d, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Compute a convolution one output at a time, in float64, from its definition."""
+    output = np.zeros(shape.output_shape)
+    for n, y, x, k in itertools.product(*map(range, shape.output_shape)):
+        for r, s in itertools.product(range(shape.r), range(shape.s)):
+            row = y * shape.stride + r * shape.dilation - shape.padding
+            column = x * shape.stride + s * shape.dilation - shape.padding
+            if 0 <= row < shape.h and 0 <= column < shape.w:
+                output[n, y, x, k] += data[n, row, column].astype(float) @ weight[r, s, :, k]
+    return output
+
+
+@pytest.mark.parametrize("shape", CONVOLUTIONS, ids=lambda shape: shape.label)
+def test_convolutions_follow_their_definition(shape: Conv2d) -> None:
+    """Stride, padding and dilation do what the definition says, for filters that are not square too."""
+    *inputs, _ = initial_values(shape)
+    (output,) = expected_output(shape)
+    assert output.dtype == np.float32
+    assert output.shape == shape.output_shape
+    np.testing.assert_allclose(output, looped(shape, *inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_convolutions_agree_with_scipy() -> None:
+    """Without stride and dilation a convolution is SciPy's correlation summed over channels."""
+    shape = CONVOLUTIONS[1]
+    data, weight, _ = initial_values(shape)
+    expected = np.zeros(shape.output_shape)
+    for n, k, c in itertools.product(range(shape.n), range(shape.k), range(shape.c)):
+        expected[n, :, :, k] += correlate(data[n, :, :, c], weight[:, :, c, k], mode="valid")
+    np.testing.assert_allclose(expected_output(shape)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_matrix_products_follow_their_definition() -> None:
+    """C[i, j] is the sum over k of A[i, k] B[k, j]: neither side is transposed."""
+    shape = Gemm(m=3, n=5, k=4)
+    a, b, _ = initial_values(shape)
+    expected = [[sum(a[i, k] * b[k, j] for k in range(4)) for j in range(5)] for i in range(3)]
+    np.testing.assert_allclose(expected_output(shape)[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", PRESETS["tvm14009"], ids=lambda shape: shape.label)
+def test_inputs_have_the_sizes_of_the_shape(shape: Conv2d | Gemm) -> None:
+    """Inputs are float32, of both signs, and of the sizes that the shape names."""
+    *inputs, output = initial_values(shape)
+    assert output.shape == shape.output_shape
+    assert np.isnan(output).all()
+    assert tuple(array.shape for array in inputs) == shape.input_shapes
+    assert {array.dtype for array in inputs} == {np.dtype(np.float32)}
+    assert all(array.min() < 0 < array.max() for array in inputs)
+
+
+def test_inputs_are_the_same_for_all_kernels() -> None:
+    """A shape has the same inputs each time."""
+    shape = Gemm(m=3, n=5, k=4)
+    first = initial_values(shape)[0]
+    initial_values.cache_clear()
+    same = initial_values(shape)[0]
+    assert first is not same
+    assert np.array_equal(first, same)
+
+
+def test_relative_error() -> None:
+    """The error is the norm over the whole output, relative to the expected norm, and does not overflow."""
+    expected = np.array([3.0, 4.0], dtype=np.float32)
+    assert relative_error(expected, expected) == 0.0
+    assert relative_error(np.array([3.0, 4.5], dtype=np.float32), expected) == pytest.approx(0.1)
+    assert np.isnan(relative_error(np.array([3.0, np.nan], dtype=np.float32), expected))
+    huge = np.float32(1e30) * expected
+    assert relative_error(-huge, huge) == pytest.approx(2.0)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("label", "limit"),
+    [
+        ("product:m=16_n=32_k=8", 1e-4),
+        ("whole:m=16", 0.0),
+        ("half:m=32", 50 / 1024),
+        ("module:m=16", 1e-4),
+        ("softmax:rows=16_columns=32", 1e-4),
+        ("both:n=64", 1e-4),
+        ("gather", 1e-4),
+    ],
+)
+def test_programs_of_the_user_are_tuned_and_checked(room: Any, cpu: str, label: str, limit: float) -> None:
+    """Any PrimFunc of tensors: several outputs, whole numbers as indices, and short floats."""
+    shape = own_shape(label)
+    room.propose.check(problem(shape, RANDOM, cpu))
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 2, 1)
+    library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
+    error, allowed = room.time_kernel.check_kernel(kernel(shape, cpu, library))
+    assert error <= allowed == limit
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("label", ["whole:m=16", "half:m=32", "both:n=64", "gather"])
+def test_a_program_that_writes_nothing_is_noticed(
+    room: Any, cpu: str, label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs are marked before each check, whatever their type."""
+    monkeypatch.setattr(room.time_kernel, "load_library", lambda _: {"main": lambda *_: None})
+    error, allowed = room.time_kernel.check_kernel(kernel(own_shape(label), cpu, b""))
+    assert not error <= allowed
+
+
+@pytest.mark.usefixtures("own")
+def test_a_wrong_program_is_noticed(room: Any, cpu: str) -> None:
+    """The NumPy function of the user decides, if there is one."""
+    shape = own_shape("wrong")
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 1, 1)
+    library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
+    error, allowed = room.time_kernel.check_kernel(kernel(shape, cpu, library))
+    assert error > allowed
+
+
+@pytest.mark.usefixtures("own")
+def test_schedules_for_tensor_cores_can_be_kept(room: Any) -> None:
+    """Their traces hold index maps, which ``TuningRecord.as_json`` refuses."""
+    config = replace(RANDOM, name="tensor-cores", space="workloads_of_a_user:tensor_cores")
+    tuned = problem(own_shape("small_product"), config, CUDA)
+    candidates, *_ = room.propose.propose(tuned, History(), 2, 1)
+    assert candidates
+    for candidate in candidates:
+        assert "TransformBlockLayout" in candidate.text
+        module = room.build_kernel.scheduled_module(tuned, candidate.record)
+        assert room.load_tvm.shash2hex(module) == candidate.module_hash
+        assert "wmma" in str(module)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("config", [MAINLINE, ASYNC, EVOLUTIONARY], ids=lambda config: config.name)
+def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any) -> None:
+    """Both configurations search them with all of MetaSchedule's own postprocessors."""
+    for label in ("product:m=64_n=64_k=64", "softmax:rows=64_columns=64"):
+        tuned = problem(own_shape(label), config, CUDA)
+        assert room.propose.design_spaces(room.propose.search_context(tuned, 1), tuned)
+        assert not room.propose.is_enabled(tuned)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("raises:n=3", "it raises ValueError: of no use"),
+        ("raises", r"it raises TypeError: raises\(\) missing 1 required positional argument: 'n'"),
+        ("gather:n=3", "it is no function, so it takes no sizes"),
+        ("three", "it must be or return a PrimFunc, or a PrimFunc and a NumPy function; not int"),
+        ("no_function", "or a PrimFunc and a NumPy function; not int"),
+        ("not_a_number", "its output has NaN for random inputs"),
+        ("symbolic", "its PrimFunc must take tensors of fixed shapes only"),
+        ("other_shape", r"its NumPy function returns shapes \[\(3,\)\], and its PrimFunc \[\(8,\)\]"),
+    ],
+)
+def test_programs_that_cannot_be_tuned_are_refused(room: Any, cpu: str, label: str, message: str) -> None:
+    """A mistake of the user is one line, before anything is searched."""
+    with pytest.raises(TargetError, match=message):
+        room.propose.check(problem(own_shape(label), RANDOM, cpu))
+
+
+@pytest.mark.usefixtures("own")
+def test_a_program_that_is_slow_to_check_needs_a_numpy_function(
+    room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process that checks winners would wait for it."""
+    monkeypatch.setattr(room.workloads, "_LONGEST_CHECK", 0.0)
+    with pytest.raises(TargetError, match=r"took 0 s; have the function return a PrimFunc and a faster"):
+        room.propose.check(problem(own_shape("softmax:rows=8_columns=8"), RANDOM, cpu))
+    with pytest.raises(InputError, match="has no attribute 'absent'"):
+        room.propose.check(problem(own_shape("absent"), RANDOM, cpu))
