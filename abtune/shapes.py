@@ -124,9 +124,11 @@ class OwnShape:
 
     def __post_init__(self) -> None:
         if len({name for name, _ in self.sizes}) < len(self.sizes):
-            raise InputError(f"{self.label}: a size is there twice")
+            raise InputError(f"{self.label}: a size is given twice")
         if len(self.label) > _LONGEST_LABEL:  # a name of a file has it
-            raise InputError(f"{self.label}: at most {_LONGEST_LABEL} letters, please; shorten the names")
+            raise InputError(
+                f"{self.label}: a label has at most {_LONGEST_LABEL} characters; shorten the names"
+            )
 
     @property
     def label(self) -> str:

@@ -88,8 +88,8 @@ def test_sizes_and_operations_of_a_gemm() -> None:
         ("mine:product:m=4_", "'mine:product:m=4_' is no workload"),
         ("folder/mine:product", "'folder/mine:product' is no workload"),
         ("mine:product:m=04", "write shape 'mine:product:m=04' as 'mine:product:m=4'"),
-        ("mine:product:m=4_m=5", "mine:product:m=4_m=5: a size is there twice"),
-        (f"mine:{'x' * 150}", "at most 150 letters, please; shorten the names"),
+        ("mine:product:m=4_m=5", "mine:product:m=4_m=5: a size is given twice"),
+        (f"mine:{'x' * 150}", "a label has at most 150 characters; shorten the names"),
     ],
 )
 def test_wrong_labels_are_refused_with_advice(label: str, message: str) -> None:

@@ -220,12 +220,15 @@ def plan_words(
 ) -> Iterator[tuple[str, str]]:
     """Yield what a sweep will do and what that costs, by name, without the shapes that it has dropped."""
     from abtune.measure.plan.plan import estimate
+    from abtune.shapes import OwnShape
 
     facts, settings = workplace.facts, plan.settings
     left = replace(plan, shapes=tuple(shape for shape in plan.shapes if shape.label not in dropped))
     cost = estimate(left, workplace, store.records(), [*store.rounds().values()])
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
+    if any(isinstance(shape, OwnShape) for shape in plan.shapes):
+        basis += "; workloads of your own may take longer"
     if cost.from_runs:
         basis = f"from {count(cost.from_runs, 'finished run')}"
     searchers, cost_time = count(workplace.cores, "core"), span(cost.seconds)

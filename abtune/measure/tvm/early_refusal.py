@@ -22,7 +22,7 @@ from typing import Any
 from abtune.measure.plan.problem import Problem
 from abtune.measure.tvm.load_tvm import ms, tvm
 from abtune.measure.tvm.tvm_devices import is_cuda
-from abtune.shapes import OwnShape
+from abtune.shapes import OwnShape, Shape
 
 # Set to 1 to search with MetaSchedule's own postprocessors only.
 STOCK = "ABTUNE_STOCK_SEARCH"
@@ -54,9 +54,8 @@ class Loops:
 
 
 def is_enabled(problem: Problem) -> bool:
-    """Return whether the search of a problem may refuse early: for CUDA, with what abtune itself defines."""
-    is_own = bool(problem.config.space) or isinstance(problem.shape, OwnShape)
-    return is_cuda(problem.target) and not is_own and os.environ.get(STOCK) != "1"
+    """Return whether the search of a problem may refuse early: for CUDA, with a design space of abtune."""
+    return is_cuda(problem.target) and not problem.config.space and os.environ.get(STOCK) != "1"
 
 
 def is_tiled(module: Any) -> bool:
@@ -118,10 +117,15 @@ class RefuseEarly(ms.postproc.PyPostproc):  # type: ignore[misc]
         return RefuseEarly()
 
 
-def early_postprocessors() -> list[Any]:
-    """Return MetaSchedule's postprocessors for CUDA with :class:`RefuseEarly` for ``VerifyGPUCode``."""
+def early_postprocessors(shape: Shape) -> list[Any]:
+    """Return MetaSchedule's postprocessors for CUDA with :class:`RefuseEarly` for ``VerifyGPUCode``.
+
+    A workload of the user has both: of half floats, bytes or grouped convolutions, ``VerifyGPUCode`` refuses
+    further schedules.
+    """
     stock = ms.postproc.Postproc.create("cuda")
-    return [RefuseEarly(), *(postprocessor for postprocessor in stock if not _verifies(postprocessor))]
+    is_own = isinstance(shape, OwnShape)
+    return [RefuseEarly(), *(one for one in stock if is_own or not _verifies(one))]
 
 
 def verifier(postprocessors: Iterable[Any]) -> Any:

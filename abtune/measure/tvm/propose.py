@@ -77,7 +77,7 @@ def propose(
     if is_enabled(problem):
         stock = search_context(problem, rng_seed)
         if all(is_tiled(space.mod) for space in design_spaces(stock, problem)):
-            proposed, cost_model = iterate(early_postprocessors())
+            proposed, cost_model = iterate(early_postprocessors(problem.shape))
             verify = verifier(stock.space_generator.postprocs)
             repeated = not all(verify.apply(candidate.sch) for candidate in proposed)
             if not repeated:

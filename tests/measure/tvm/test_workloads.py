@@ -41,6 +41,11 @@ def half(m):
 def module(m):
     return IRModule({"any name": product(m, m, m)})
 
+def grouped(size, channels, groups):
+    x = te.placeholder((1, channels, size, size), name="X")
+    w = te.placeholder((channels, channels // groups, 3, 3), name="W")
+    return te.create_prim_func([x, w, topi.nn.group_conv2d_nchw(x, w, 1, 1, 1, groups)])
+
 def small_product():
     return product(128, 128, 128, "float16", "float16")
 
@@ -245,11 +250,28 @@ def test_schedules_for_tensor_cores_can_be_kept(room: Any) -> None:
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("config", [MAINLINE, ASYNC, EVOLUTIONARY], ids=lambda config: config.name)
 def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any) -> None:
-    """Both configurations search them with all of MetaSchedule's own postprocessors."""
+    """Such a workload may have no tile, or no multiplication."""
     for label in ("product:m=64_n=64_k=64", "softmax:rows=64_columns=64"):
         tuned = problem(own_shape(label), config, CUDA)
         assert room.propose.design_spaces(room.propose.search_context(tuned, 1), tuned)
-        assert not room.propose.is_enabled(tuned)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("label", ["half:m=128", "grouped:size=8_channels=32_groups=4"])
+def test_programs_of_the_user_are_verified_as_by_stock(
+    room: Any, monkeypatch: pytest.MonkeyPatch, label: str
+) -> None:
+    """Of half floats and groups, VerifyGPUCode refuses schedules that are not refused early."""
+    small = {"population_size": 64, "genetic_num_iters": 1}
+    tuned = problem(own_shape(label), replace(ASYNC, strategy_options=small), CUDA)
+    assert room.propose.is_enabled(tuned)
+    kept = room.propose.early_postprocessors(tuned.shape)
+    assert [type(one).__name__ for one in kept][:1] == ["RefuseEarly"]
+    assert "VerifyGPUCode" in [type(one).__name__ for one in kept]
+    early = room.propose.propose(tuned, History(), 8, 5)
+    monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "1")
+    assert early == room.propose.propose(tuned, History(), 8, 5)
+    assert early[0]
 
 
 @pytest.mark.usefixtures("own")
@@ -261,7 +283,7 @@ def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any
         ("gather:n=3", "it is no function, so it takes no sizes"),
         ("three", "it must be or return a PrimFunc, or a PrimFunc and a NumPy function; not int"),
         ("no_function", "or a PrimFunc and a NumPy function; not int"),
-        ("not_a_number", "its output has NaN for random inputs"),
+        ("not_a_number", "its output is not finite for random inputs"),
         ("symbolic", "its PrimFunc must take tensors of fixed shapes only"),
         ("other_shape", r"its NumPy function returns shapes \[\(3,\)\], and its PrimFunc \[\(8,\)\]"),
     ],
