@@ -175,15 +175,12 @@ def _shapes(
 ) -> Iterator[Part]:
     """Yield a table for each kind of workload, or one table in the order that was asked for."""
     columns, details = shape_columns(analysis, marks), stories(analysis)
-    size = len(analysis.comparisons)
-    by_kind = group_by_workload(analysis.comparisons)
-    if shown is None and 1 < len(by_kind) == size:  # tables of one row each would be hard to compare
-        shown = tuple(range(size))
     if shown is None:
-        groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
+        groups = rows_by_heading(analysis.comparisons)
     else:
-        every = count(size, "shape")
-        groups = {f"{len(shown)} of {every} shown" if len(shown) < size else every: list(shown)}
+        every = count(len(analysis.comparisons), "shape")
+        some = len(shown) < len(analysis.comparisons)
+        groups = {f"{len(shown)} of {every} shown" if some else every: list(shown)}
     for heading, rows in groups.items():
         yield Heading(heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
@@ -260,15 +257,13 @@ def shared_level(settings: Settings) -> str:
     return f", tests at {plain_percent(settings.alpha, 3)} for each of {settings.of_candidates} candidates"
 
 
-def group_by_workload(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:
-    """Return the positions of the comparisons of each workload, in order of first appearance."""
+def rows_by_heading(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:
+    """Return the positions of the comparisons of each kind of workload, in order of first appearance."""
     kinds = [comparison.workload for comparison in comparisons]
-    return {kind: [i for i, one in enumerate(kinds) if one == kind] for kind in dict.fromkeys(kinds)}
-
-
-def group_heading(workload: str, shapes: int) -> str:
-    """Return the kind of workload, if it has a name, and the number of its shapes."""
-    return f"{workload and f'{workload}, '}{count(shapes, 'shape')}"
+    if 1 < len(set(kinds)) == len(kinds):  # tables of one row each would be hard to compare
+        return {count(len(kinds), "shape"): [*range(len(kinds))]}
+    rows = {kind: [i for i, one in enumerate(kinds) if one == kind] for kind in dict.fromkeys(kinds)}
+    return {f"{kind and f'{kind}, '}{count(len(some), 'shape')}": some for kind, some in rows.items()}
 
 
 def seeds_per_shape(analysis: Analysis) -> str:

@@ -78,6 +78,9 @@ def test_a_name_keeps_its_underlines() -> None:
     name = "BM_Conv/min_time:2.000/real_time"
     assert fit_labels([name, "BM_Gemm/64"], 12).lines[0] == ("BM_Conv/min_", "time:2.000/", "real_time")
     assert fit_labels(["conv_relu_N=1_H=7", "conv_relu_N=1_H=8"], 12).shared == "all have conv_relu N=1"
+    own = [f"mine:layer_norm:rows=512_columns={columns}" for columns in (768, 1024)]
+    assert fit_labels(own, 30).lines == (("columns=768",), ("columns=1024",))
+    assert fit_labels(own, 30).shared == "all have mine:layer_norm rows=512"
     brackets = fit_labels(["scaled_dot_product_attention[batch=8,heads=32]"], 34)
     assert "_".join("".join(brackets.lines[0]).split()) == "scaled_dot_product_attention[batch=8,heads=32]"
 

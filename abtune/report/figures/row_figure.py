@@ -23,7 +23,7 @@ from abtune.report.columns import (
 )
 from abtune.report.figures import panels
 from abtune.report.scale import Interval, Scale, goes_on, ticks
-from abtune.report.summary import group_by_workload, group_heading, seeds_per_shape, some_shapes, title
+from abtune.report.summary import rows_by_heading, seeds_per_shape, some_shapes, title
 from abtune.report.text.labels import fit_labels
 from abtune.text import NOTHING, count, limits, percent_cell, plain_percent, printable
 
@@ -97,13 +97,13 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     one = {(row.verdict, row.reason) for row in comparisons}
     silent = len(comparisons) > 1 == len(one) and comparisons[0].verdict is Verdict.INVALID
     groups = []
-    for workload, members in group_by_workload(comparisons).items():
+    for heading, members in rows_by_heading(comparisons).items():
         # Each group gets its share of the rows of a page.
         most = max(2, panels.MOST * len(members) // max(panels.MOST, len(comparisons)))
         shown = [members[i] for i in panels.extremes([comparisons[member].boost for member in members], most)]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
-        heading = printable(group_heading(workload, len(members)))
-        rows = [Row(label=textwrap.fill("; ".join(filter(None, (heading, labels.shared))), _LABEL))]
+        words = filter(None, (printable(heading), labels.shared))
+        rows = [Row(label=textwrap.fill("; ".join(words), _LABEL))]
         for member, lines in zip(shown, labels.lines, strict=True):
             row, drawn = comparisons[member], intervals[member]
             cells = (*_numbers(drawn, decimals), "" if silent else row.verdict.words)

@@ -20,8 +20,8 @@ from abtune.report.text.console import wrap
 
 # A narrower label would be unreadable; other columns give way first.
 NARROWEST = 16
-# Other underlines are part of a name, such as `BM_Conv` or `layer_norm[batch=8]`.
-_BEFORE_FIELD = re.compile(r"_(?=[^_=,;()\[\]{}<>]+=)")
+# Other underlines are part of a name, such as `BM_Conv`, `layer_norm[batch=8]` or `mine:layer_norm:rows=8`.
+_BEFORE_FIELD = re.compile(r"[_:](?=[^_:=,;()\[\]{}<>]+=)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
