@@ -59,8 +59,11 @@ def call_own(name: str, function: Callable[..., Any], *args: Any, **options: Any
     try:
         return function(*args, **options)
     except Exception as error:
+        said = str(error)
+        if isinstance(error, tvm.error.DiagnosticError):  # the fault and where it is, before the program
+            said = " ".join(said.splitlines()[:2])
         # Of a longer message, such as TVM's with a whole program, the last line alone is told.
-        if len(text := one_line(str(error))) > 200:
+        if len(text := one_line(said)) > 200:
             raise
         raise TargetError(f"{name} raises {type(error).__name__}: {text}") from error
 
@@ -118,11 +121,15 @@ def parameters(shape: Shape) -> tuple[Parameter, ...]:
     module = tensor_program(shape)
     function, schedule = module["main"], tvm.s_tir.Schedule(module)
     try:
+        root = schedule.get_sblock("root")
+    except RuntimeError:
+        raise TargetError("its PrimFunc needs blocks, as te.create_prim_func or T.sblock make them") from None
+    try:
         infos = ms.arg_info.ArgInfo.from_prim_func(function)
         sizes = [tuple(map(int, info.shape)) for info in infos]
     except (RuntimeError, AttributeError, TypeError, ValueError):
         raise TargetError("its PrimFunc must take tensors of fixed shapes only") from None
-    blocks = map(schedule.get, schedule.get_output_blocks(schedule.get_sblock("root")))
+    blocks = map(schedule.get, schedule.get_output_blocks(root))
     written = [region.source for block in blocks for region in block.writes]
     return tuple(
         Parameter(

@@ -83,6 +83,24 @@ def no_function():
     return gather, 4
 def not_a_number():
     return unary(te.sqrt)
+def no_blocks():
+    @T.prim_func(s_tir=True)
+    def nothing(X: T.Buffer((4,), "float32")):
+        T.evaluate(0)
+    return nothing
+def in_place():
+    @T.prim_func(s_tir=True)
+    def twice(X: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("twice"):
+                v = T.axis.spatial(4, i)
+                X[v] = X[v] * 2.0
+    return twice
+def misspelt():
+    @T.prim_func(s_tir=True)
+    def wrong(X: T.Buffer((4,), "float32")):
+        Y[0] = X[0]
+    return wrong
 def symbolic():
     return unary(te.exp, te.var("n"))
 def other_shape():
@@ -284,6 +302,9 @@ def test_programs_of_the_user_are_verified_as_by_stock(
         ("three", "it must be or return a PrimFunc, or a PrimFunc and a NumPy function; not int"),
         ("no_function", "or a PrimFunc and a NumPy function; not int"),
         ("not_a_number", "its output is not finite for random inputs"),
+        ("no_blocks", "its PrimFunc needs blocks, as te.create_prim_func or T.sblock make them"),
+        ("in_place", "its output is not finite"),
+        ("misspelt", r"it raises DiagnosticError: error: Undefined variable: Y +--> .*\.py:[0-9]+:9$"),
         ("symbolic", "its PrimFunc must take tensors of fixed shapes only"),
         ("other_shape", r"its NumPy function returns shapes \[\(3,\)\], and its PrimFunc \[\(8,\)\]"),
     ],
