@@ -141,7 +141,7 @@ def parameters(shape: Shape) -> tuple[Parameter, ...]:
     )
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=1)  # the kernels of a shape are mostly checked one after the other
 def initial_values(shape: Shape) -> tuple[Array, ...]:
     """Return what kernels of a shape are called with: random inputs, and outputs that are not written yet.
 
@@ -168,7 +168,7 @@ def _unwritten(tensor: Parameter) -> Array:
     return np.full(tensor.shape, value, dtype=tensor.dtype)
 
 
-@functools.lru_cache(maxsize=1)  # the winners of a shape are checked one after the other
+@functools.lru_cache(maxsize=1)
 def expected_output(shape: Shape) -> tuple[Array, ...]:
     """Return the outputs that all kernels of a shape should have.
 
