@@ -17,10 +17,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from abtune.errors import AbtuneError, TargetError
+from abtune.measure.plan import nvml
 from abtune.measure.plan.plan import Plan, Request
 from abtune.measure.plan.workplace import LOAD_PER_CORE, TargetFacts, Workplace, machine_load, usable_cores
 from abtune.measure.tvm import nvrtc
-from abtune.measure.workers import nvml
 from abtune.measure.workers.find_target import find_compiler, find_target, installed_version, require_tvm
 from abtune.measure.workers.fork_server import allocator
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from abtune.measure.plan import nvml
 from abtune.measure.plan.problem import Kernel, Timing
 from abtune.measure.tvm.graph_timing import time_cold_in_graphs, time_in_graphs
 from abtune.measure.tvm.load_tvm import tvm
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda
 from abtune.measure.tvm.workloads import expected_output, initial_values, largest_error, parameters
-from abtune.measure.workers import nvml
 from abtune.shapes import Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.

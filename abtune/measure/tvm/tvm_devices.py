@@ -8,11 +8,11 @@ import json
 from typing import Any
 
 from abtune.errors import TargetError
+from abtune.measure.plan import nvml
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.tvm import nvrtc
 from abtune.measure.tvm.graph_timing import has_graphs
 from abtune.measure.tvm.load_tvm import tvm
-from abtune.measure.workers import nvml
 from abtune.text import shortened
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from dask.system import cpu_count
 
 from abtune.dataset.schema import TransferStatus, TrialStatus
+from abtune.measure.plan.nvml import DeviceState
 from abtune.measure.plan.problem import Kernel, Problem, Settings
 from abtune.measure.plan.records import STATES, Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError
-from abtune.measure.workers.nvml import DeviceState
 from abtune.measure.workers.pool import ProcessPool
 
 # A search iteration takes seconds to minutes; after this time it hangs.

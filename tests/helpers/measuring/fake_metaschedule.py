@@ -38,9 +38,9 @@ from typing import Any
 
 import numpy as np
 
+from abtune.measure.plan.nvml import DeviceState
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.workers.nvml import DeviceState
 
 TARGET = '{"kind": "fake"}'
 

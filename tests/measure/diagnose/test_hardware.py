@@ -40,7 +40,7 @@ def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         devices=("NVIDIA H200",) * 2,
         versions={"tvm": "0.27", "driver": "580", "cuda": "13.0"},
     )
-    monkeypatch.setattr("abtune.measure.workers.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
+    monkeypatch.setattr("abtune.measure.plan.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
     findings = by_name(diagnose.check_target("auto")[1])
     assert findings["target"].state == "cuda: 2 x NVIDIA H200"
     assert findings["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"

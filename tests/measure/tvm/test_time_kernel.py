@@ -165,7 +165,7 @@ def test_a_wrong_kernel_is_noticed(
 def test_memory_counts_from_the_first_use(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of a process counts from its first tensor, without the memory that others held before."""
     shares = iter([0.5, 0.55, 0.75])
-    monkeypatch.setattr("abtune.measure.workers.nvml.memory_share", lambda: next(shares))
+    monkeypatch.setattr("abtune.measure.plan.nvml.memory_share", lambda: next(shares))
     room.time_kernel.memory_before.cache_clear()
     room.time_kernel.arguments.cache_clear()
     for _ in range(2):
