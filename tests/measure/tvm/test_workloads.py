@@ -280,8 +280,8 @@ def test_programs_of_the_user_are_verified_as_by_stock(
     room: Any, monkeypatch: pytest.MonkeyPatch, label: str
 ) -> None:
     """Of half floats and groups, VerifyGPUCode refuses schedules that are not refused early."""
-    small = {"population_size": 64, "genetic_num_iters": 1}
-    tuned = problem(own_shape(label), replace(ASYNC, strategy_options=small), CUDA)
+    small = {"population_size": 16, "genetic_num_iters": 1, "init_min_unmeasured": 16}
+    tuned = problem(own_shape(label), replace(MAINLINE, strategy_options=small), CUDA)
     assert room.propose.is_enabled(tuned)
     kept = room.propose.early_postprocessors(tuned.shape)
     assert [type(one).__name__ for one in kept][:1] == ["RefuseEarly"]
