@@ -7,7 +7,7 @@ TVM but never imports it; :func:`abtune.measure.tvm.propose.search_context` give
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import re
 import sys
 import traceback
@@ -174,6 +174,14 @@ def import_attribute(reference: str) -> Any:
     if value is absent:
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
     return value
+
+
+def require_module(reference: str) -> None:
+    """Refuse ``module:attribute`` if there is no such module; it is looked for, and not imported."""
+    name = reference.partition(":")[0].partition(".")[0]
+    with _working_directory_first():
+        if name not in sys.modules and importlib.util.find_spec(name) is None:
+            raise InputError(f"cannot import {reference!r}: No module named {name!r}")
 
 
 def _line_of(error: BaseException) -> str:

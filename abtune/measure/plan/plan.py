@@ -13,13 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from abtune.configurations import DEFAULT_PAIR, Configuration, find_configuration, require_runnable
+from abtune.configurations import (
+    DEFAULT_PAIR,
+    Configuration,
+    find_configuration,
+    require_module,
+    require_runnable,
+)
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Rounds, RunRecord, run_key, waiting_winners, with_transfers
 from abtune.measure.plan.workplace import TargetFacts, Workplace
-from abtune.shapes import Shape, select_shapes
+from abtune.shapes import OwnShape, Shape, select_shapes
 
 # Of the files of a sweep; a sweep of another format is refused.
 FORMAT = 2
@@ -104,8 +110,9 @@ class Request:
 
     def check_names(self) -> None:
         """Refuse unknown names. This needs no target, so it can come before anything slow."""
-        if self.shapes:
-            select_shapes(self.shapes)
+        for shape in select_shapes(self.shapes) if self.shapes else ():
+            if isinstance(shape, OwnShape):  # only the processes that search import it: it imports TVM
+                require_module(shape.workload)
         for name in (self.baseline, self.candidate):
             if name:
                 find_configuration(name)

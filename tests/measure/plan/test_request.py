@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -119,14 +121,29 @@ def test_what_is_asked_is_planned() -> None:
         ({"shapes": ("nothing*",)}, "nothing*"),
         ({"baseline": "mainlin"}, "mainlin"),
         ({"candidate": "x"}, "'x'"),
+        (
+            {"shapes": ("absent.mine:softmax",)},
+            "cannot import 'absent.mine:softmax': No module named 'absent'",
+        ),
     ],
-    ids=["shape", "baseline", "candidate"],
+    ids=["shape", "baseline", "candidate", "workload"],
 )
 def test_unknown_names_are_refused_without_a_target(asked: dict[str, object], word: str) -> None:
     """Unknown names are refused by name, before a target is found."""
     with pytest.raises(InputError, match=word.replace("*", r"\*")):
         replace(OPEN, **asked).check_names()
     OPEN.check_names()
+
+
+def test_a_workload_is_not_imported_before_it_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its module is looked for: it imports TVM, which the main process does without."""
+    (tmp_path / "workload_that_raises.py").write_text("raise RuntimeError", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    replace(OPEN, shapes=("workload_that_raises:softmax",)).check_names()
+    assert "workload_that_raises" not in sys.modules
 
 
 def test_a_comparison_needs_two_sides_that_the_target_can_run() -> None:
