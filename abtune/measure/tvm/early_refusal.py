@@ -120,8 +120,7 @@ class RefuseEarly(ms.postproc.PyPostproc):  # type: ignore[misc]
 def early_postprocessors(shape: Shape) -> list[Any]:
     """Return MetaSchedule's postprocessors for CUDA with :class:`RefuseEarly` for ``VerifyGPUCode``.
 
-    A workload of the user has both: of half floats, bytes or grouped convolutions, ``VerifyGPUCode`` refuses
-    further schedules.
+    A workload of the user has both: of half floats or grouped convolutions, ``VerifyGPUCode`` refuses more.
     """
     stock = ms.postproc.Postproc.create("cuda")
     is_own = isinstance(shape, OwnShape)

@@ -1,0 +1,93 @@
+"""Print what TVM says of three kinds of workloads that MetaSchedule for CUDA cannot tune (docs/upstream.md).
+
+    python analysis/metaschedule/faults.py
+
+It uses TVM alone, and needs no GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+import tvm.s_tir.tensor_intrin  # registers the intrinsics of the rules for tensor cores
+from tvm import te, topi
+from tvm.s_tir import meta_schedule as ms
+
+GPU = tvm.target.Target(
+    {
+        "kind": "cuda",
+        "arch": "sm_90",
+        "max_threads_per_block": 1024,
+        "thread_warp_size": 32,
+        "max_shared_memory_per_block": 49152,
+        "max_num_threads": 1024,
+    }
+)
+
+
+def context(tensors: list[Any], rules: str) -> Any:
+    """Return a context that samples schedules of a workload by some rules."""
+    space = ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=rules, mutator_probs=rules)
+    module = tvm.IRModule({"main": te.create_prim_func(tensors).with_attr("global_symbol", "main")})
+    return ms.TuneContext(
+        mod=module,
+        target=GPU,
+        space_generator=space,
+        search_strategy="replay-trace",
+        rand_state=1,
+        num_threads=1,
+    )
+
+
+def softmax_of_a_layer() -> None:
+    """Make the design space of a softmax after a fully connected layer."""
+    x, w = (te.placeholder((64, 64), name=name) for name in "XW")
+    context([x, w, topi.nn.softmax(topi.nn.dense(x, w))], "cuda").generate_design_space()
+
+
+def sampled(sums: str) -> tuple[Any, Any]:
+    """Return a schedule for tensor cores, and its workload: a product of half floats with such sums."""
+    a, b = (te.placeholder((512, 512), "float16", name=name) for name in "AB")
+    r = te.reduce_axis((0, 512), name="r")
+    product = te.compute(
+        (512, 512), lambda i, j: te.sum(a[i, r].astype(sums) * b[r, j].astype(sums), axis=r), name="C"
+    )
+    tuned = context([a, b, product], "cuda-tensorcore")
+    database, model = ms.database.MemoryDatabase(), ms.cost_model.RandomModel()
+    tuned.pre_tuning(1, 1, tuned.generate_design_space(), database, model)
+    (candidate,) = tuned.generate_measure_candidates()
+    return candidate, tuned.mod
+
+
+def record_for_tensor_cores() -> None:
+    """Write a tuning record of a schedule for tensor cores."""
+    candidate, module = sampled("float16")
+    workload = ms.database.Workload(module)
+    ms.database.TuningRecord(candidate.sch.trace, workload, [1.0], GPU, candidate.args_info).as_json()
+
+
+def kernel_for_tensor_cores(sums: str) -> None:
+    """Build a kernel for tensor cores with such sums."""
+    candidate, _ = sampled(sums)
+    module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(candidate.sch.mod)
+    with GPU:
+        tvm.tirx.build(module, target=GPU)
+
+
+def said(attempt: Callable[[], None]) -> str:
+    """Return the last line of what an attempt raises."""
+    try:
+        attempt()
+    except Exception as error:  # noqa: BLE001 - TVM raises many kinds
+        return f"{type(error).__name__}: {str(error).splitlines()[-1]}"
+    return "no fault"
+
+
+if __name__ == "__main__":
+    print("softmax of a layer:", said(softmax_of_a_layer))
+    print("record for tensor cores:", said(record_for_tensor_cores))
+    for kind in ("float32", "float16"):
+        print(f"kernel with {kind} sums:", said(functools.partial(kernel_for_tensor_cores, kind)))
