@@ -20,7 +20,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
+from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, verifier
 from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.measure.tvm.workloads import call_own, require_checkable, tensor_program
@@ -76,8 +76,8 @@ def propose(
     repeated = False
     if is_enabled(problem):
         stock = search_context(problem, rng_seed)
-        if all(is_tiled(space.mod) for space in design_spaces(stock, problem)):
-            proposed, cost_model = iterate(early_postprocessors(problem.shape))
+        if early := early_postprocessors(design_spaces(stock, problem)):
+            proposed, cost_model = iterate(early)
             verify = verifier(stock.space_generator.postprocs)
             repeated = not all(verify.apply(candidate.sch) for candidate in proposed)
             if not repeated:

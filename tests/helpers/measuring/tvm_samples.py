@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -58,3 +59,17 @@ def all_timed(history: History, candidates: tuple[Candidate, ...], model: bytes)
         for index, candidate in enumerate(candidates)
     )
     return history.proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+
+
+def random_schedules(room: Any, tuned: Problem, count: int) -> Iterator[Any]:
+    """Yield schedules of all design spaces in turn, before any postprocessor; always the same ones."""
+    tvm, seeds = room.load_tvm.tvm, np.random.default_rng(1)
+    context = room.propose.search_context(tuned, 1)
+    spaces = room.propose.design_spaces(context, tuned)
+    for index in range(count):
+        seed = int(seeds.integers(1, 2**31 - 1))
+        schedule = tvm.s_tir.Schedule(context.mod, seed=seed, error_render_level="none")
+        trace = tvm.s_tir.schedule.Trace(spaces[index % len(spaces)].trace.insts, {})
+        trace.apply_to_schedule(schedule, remove_postproc=True)
+        schedule.enter_postproc()
+        yield schedule

@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from tvm_samples import CONV, CUDA, LARGE, all_timed, problem
+from tvm_samples import CONV, CUDA, LARGE, all_timed, problem, random_schedules
 
 from abtune.configurations import ASYNC, MAINLINE, RANDOM, Configuration
 from abtune.measure.plan.records import History
@@ -56,21 +55,15 @@ def test_every_verdict_is_that_of_verify_gpu_code(
     """Of random schedules the same ones are refused as by all of MetaSchedule's postprocessors."""
     tuned = problem(shape, config, target)
     context = room.propose.search_context(tuned, 1)
-    spaces = room.propose.design_spaces(context, tuned)
-    assert all(refusal.is_tiled(space.mod) for space in spaces)
-    tvm, seeds = room.load_tvm.tvm, np.random.default_rng(1)
+    early = refusal.early_postprocessors(room.propose.design_spaces(context, tuned))
+    assert [type(one).__name__ for one in early][-1] == "RewriteReductionBlock"
     limits = [json.loads(target)[name] for name in refusal.LIMITS]
     met: Counter[str] = Counter()
-    for index in range(90):
-        seed = int(seeds.integers(1, 2**31 - 1))
-        schedule = tvm.s_tir.Schedule(context.mod, seed=seed, error_render_level="none")
-        trace = tvm.s_tir.schedule.Trace(spaces[index % len(spaces)].trace.insts, {})
-        trace.apply_to_schedule(schedule, remove_postproc=True)
-        schedule.enter_postproc()
-        early = refusal.is_refused(schedule.mod, *limits)
+    for schedule in random_schedules(room, tuned, 90):
+        refused = refusal.is_refused(schedule.mod, *limits)
         by_threads = refusal.is_refused(schedule.mod, limits[0], 2**40)
-        met["threads" if by_threads else "memory" if early else "fits"] += 1
-        assert early != all(postproc.apply(schedule) for postproc in context.space_generator.postprocs)
+        met["threads" if by_threads else "memory" if refused else "fits"] += 1
+        assert refused != all(postproc.apply(schedule) for postproc in context.space_generator.postprocs)
     assert set(met) >= kinds
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.signal import correlate
-from tvm_samples import CUDA, kernel, problem
+from tvm_samples import CUDA, kernel, problem, random_schedules
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, MAINLINE, RANDOM
 from abtune.errors import InputError, TargetError
@@ -35,8 +35,9 @@ def product(m, n, k, dtype="float32", sums="float32"):
 def whole(m):
     return product(m, m, m, "int8", "int32")
 
-def half(m):
-    return product(m, m, m, "float16", "float16"), lambda a, b: a.astype("float32") @ b.astype("float32")
+def half(m, n=None, k=None):
+    program = product(m, n or m, k or m, "float16", "float16")
+    return program, lambda a, b: a.astype("float32") @ b.astype("float32")
 
 def module(m):
     return IRModule({"any name": product(m, m, m)})
@@ -45,6 +46,12 @@ def grouped(size, channels, groups):
     x = te.placeholder((1, channels, size, size), name="X")
     w = te.placeholder((channels, channels // groups, 3, 3), name="W")
     return te.create_prim_func([x, w, topi.nn.group_conv2d_nchw(x, w, 1, 1, 1, groups)])
+
+def every_fourth(n):
+    a, b = te.placeholder((n // 4, n), name="A"), te.placeholder((n, n), name="B")
+    r = te.reduce_axis((0, n), name="r")
+    cell = lambda i, j: te.sum(a[i // 4, r] * b[r, j], axis=r)
+    return te.create_prim_func([a, b, te.compute((n, n), cell, name="C")])
 
 def small_product():
     return product(128, 128, 128, "float16", "float16")
@@ -275,21 +282,47 @@ def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any
 
 
 @pytest.mark.usefixtures("own")
-@pytest.mark.parametrize("label", ["half:m=128", "grouped:size=8_channels=32_groups=4"])
-def test_programs_of_the_user_are_verified_as_by_stock(
+@pytest.mark.parametrize(
+    ("label", "last"),
+    [
+        ("product:m=128_n=128_k=128", "RewriteReductionBlock"),
+        ("half:m=512_n=64_k=4", "VerifyWideCopies"),
+        ("grouped:size=8_channels=32_groups=4", "VerifyGPUCode"),
+        ("every_fourth:n=128", "VerifyGPUCode"),
+    ],
+)
+def test_programs_of_the_user_are_refused_as_by_stock(room: Any, label: str, last: str) -> None:
+    """VerifyGPUCode is left out only where it would refuse no more."""
+    tuned = problem(own_shape(label), ASYNC, CUDA)
+    context = room.propose.search_context(tuned, 1)
+    early = room.propose.early_postprocessors(room.propose.design_spaces(context, tuned))
+    assert [type(early[0]).__name__, type(early[-1]).__name__] == ["RefuseEarly", last]
+    for one in early:
+        one._initialize_with_tune_context(context)
+    verdicts = set()
+    for one, same in zip(random_schedules(room, tuned, 120), random_schedules(room, tuned, 120), strict=True):
+        passed = early[0].apply(one) and all(postproc.apply(one) for postproc in early[1:-1])
+        fits = passed and early[-1].apply(one)
+        assert fits == all(postproc.apply(same) for postproc in context.space_generator.postprocs)
+        verdicts.add((passed, fits))
+    assert verdicts >= {(True, True), (False, False)}
+    # A half float is read at 8 indices at once. For the other two such schedules are rarer.
+    assert ((True, False) in verdicts) == (last == "VerifyWideCopies")
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("label", ["half:m=512_n=64_k=4", "every_fourth:n=128"])
+def test_programs_of_the_user_are_searched_as_by_stock(
     room: Any, monkeypatch: pytest.MonkeyPatch, label: str
 ) -> None:
-    """Of half floats and groups, VerifyGPUCode refuses schedules that are not refused early."""
+    """Also where the number of rows that a copy has varies, as in ``every_fourth``."""
     small = {"population_size": 16, "genetic_num_iters": 1, "init_min_unmeasured": 16}
-    tuned = problem(own_shape(label), replace(MAINLINE, strategy_options=small), CUDA)
-    assert room.propose.is_enabled(tuned)
-    kept = room.propose.early_postprocessors(tuned.shape)
-    assert [type(one).__name__ for one in kept][:1] == ["RefuseEarly"]
-    assert "VerifyGPUCode" in [type(one).__name__ for one in kept]
+    tuned = problem(own_shape(label), replace(ASYNC, strategy_options=small), CUDA)
     early = room.propose.propose(tuned, History(), 8, 5)
+    assert early[0]
+    assert not early[2]
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "1")
     assert early == room.propose.propose(tuned, History(), 8, 5)
-    assert early[0]
 
 
 @pytest.mark.usefixtures("own")
