@@ -14,6 +14,7 @@ from abtune.dataset.build import add_variables, cells_of, dataset_from_cells, pa
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import (
     CAVEATS,
+    OWN_CODE,
     Caveat,
     between_each_two,
     caveats_of,
@@ -248,6 +249,13 @@ def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     may_differ = _MAY_DIFFER | _OF_TIMINGS if timed_again else _MAY_DIFFER
     yield from ((f"setting {key}", value) for key, value in settings(attrs).items() if key not in may_differ)
     yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
+    # Versions of TVM may make different programs of the same code.
+    version = attrs.get("tvm_version")
+    yield from ((f"code of {name} (TVM {version})", made) for name, made in _own_code(attrs).items())
+
+
+def _own_code(attrs: _Attrs) -> dict[str, Any]:
+    return parsed(attrs, OWN_CODE, dict)
 
 
 def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
@@ -262,6 +270,8 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
     if all(map(configurations_of, members)):
         union = {name: meaning for attrs in members for name, meaning in configurations_of(attrs).items()}
         shared["configurations"] = json.dumps(list(union.values()))
+    if code := {name: made for attrs in members for name, made in _own_code(attrs).items()}:
+        shared[OWN_CODE] = json.dumps(code)
     return shared
 
 

@@ -18,6 +18,8 @@ from abtune.text import count
 T = TypeVar("T")
 # Attributes of a dataset whose winners were timed again: when, and the device of the searches.
 MEASURED, SEARCHED_ON = "measured_again", "searched_on"
+# Attribute with a hash of each program and design space that code of the user made for a sweep.
+OWN_CODE = "own_code"
 # Attribute with sentences on what else differs between the configurations, as an import or a merge saw it.
 CAVEATS = "caveats"
 # Such a sentence begins so if it puts every number of a report in doubt.

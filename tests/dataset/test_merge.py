@@ -160,6 +160,11 @@ def test_overlaps_are_refused(deep: xr.Dataset) -> None:
             {"configurations": '[{"name": "x", "space": "other"}]'},
             "configuration x is",
         ),
+        (
+            {"own_code": '{"mine:a under x": "1"}', "tvm_version": "0.27"},
+            {"own_code": '{"mine:a under x": "2"}', "tvm_version": "0.27"},
+            r"code of mine:a under x \(TVM 0.27\) is '1' in 1, but '2' in 2",
+        ),
     ],
 )
 def test_contradictions_are_refused(first: dict[str, Any], second: dict[str, Any], said: str) -> None:
@@ -194,6 +199,14 @@ def test_configurations_are_put_together() -> None:
     merged = merge_datasets({"1": first, "2": second})
     assert json.loads(merged.attrs["configurations"]) == meanings[1]
     assert "configurations" not in merge_datasets({"1": first, "2": made("c", "x", [0])}).attrs
+
+
+def test_hashes_of_own_code_are_put_together() -> None:
+    """Another version of TVM may make another program of the same code."""
+    first = made("a", "x", [0], own_code='{"a": "1", "b": "1"}', tvm_version="0.27")
+    second = made("b", "x", [0], own_code='{"b": "2"}', tvm_version="0.28")
+    merged = merge_datasets({"1": first, "2": second, "3": made("c", "x", [0])})
+    assert json.loads(merged.attrs["own_code"]) == {"a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(("name", "values"), [("workload", ["gemm", "conv"]), ("flop", [1.0, 2.0])])

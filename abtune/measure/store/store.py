@@ -19,7 +19,7 @@ from typing import IO, Any
 import xarray as xr
 
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
-from abtune.dataset.provenance import MEASURED, SEARCHED_ON
+from abtune.dataset.provenance import MEASURED, OWN_CODE, SEARCHED_ON, parsed
 from abtune.errors import DatasetError, StoreError
 from abtune.files import remove_leftovers
 from abtune.measure.plan.plan import FORMAT, Plan, Run
@@ -183,7 +183,7 @@ class Store:
         else:
             self._mend()
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
-        kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
+        kept = {name: recorded[name] for name in ("created", LOOKS, OWN_CODE) if name in recorded}
         if LOOKS in about or not self.looks()[1]:
             kept.pop(LOOKS, None)
         # So does where runs came from. Merged with one of its sources, they would count twice.
@@ -218,6 +218,21 @@ class Store:
         """Note the looks that were made."""
         content = self.about()
         self._write(self.description, {**content, "about": {**content["about"], LOOKS: looks}})
+
+    def note_code(self, hashes: Mapping[str, str]) -> None:
+        """Note what the user's own code made; refuse code that makes something else than before."""
+        if not hashes:
+            return
+        content = self.about()
+        known = parsed(content["about"], OWN_CODE, dict)
+        for name, made in hashes.items():
+            if known.get(name, made) != made:
+                raise StoreError(
+                    f"{name} is not what {self.dataset} was begun with, because its code has changed; undo "
+                    "that, or give another --out"
+                )
+        noted = {OWN_CODE: json.dumps({**known, **hashes})}
+        self._write(self.description, {**content, "about": {**content["about"], **noted}})
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, including those that the present plan does not contain."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,15 +36,15 @@ SCHEDULES = 16
 class HealthCheck:
     """The health of a machine: checked before anything is kept, and again when much fails."""
 
-    def __init__(self, plan: Plan, cluster: Cluster) -> None:
-        self._plan, self._cluster = plan, cluster
+    def __init__(self, plan: Plan, cluster: Cluster, note_code: Callable[[Mapping[str, str]], None]) -> None:
+        self._plan, self._cluster, self._note_code = plan, cluster, note_code
         self._lock = asyncio.Lock()
         self._begun = -math.inf
         self.passed = asyncio.Event()
 
     async def run(self) -> None:
-        """Try out all configurations."""
-        await try_out(self._plan, self._cluster)
+        """Try out all configurations, and note what code of the user made."""
+        self._note_code(await try_out(self._plan, self._cluster))
         self.passed.set()
 
     async def rerun(self) -> None:
@@ -60,16 +60,20 @@ class HealthCheck:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
 
-async def try_out(plan: Plan, cluster: Cluster) -> None:
-    """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
+async def try_out(plan: Plan, cluster: Cluster) -> dict[str, str]:
+    """Build and time a few small kernels, which finds a broken compiler or driver in seconds.
+
+    Returns a hash of what each workload and design space of the user is.
+    """
     # All before anything else: a space that hangs would hold every slot, once its searches propose.
-    await gather(
-        _set_up(plan, cluster, shape, config)
+    checked = [
+        (shape, config)
         for number, shape in enumerate(plan.shapes)
         for config in plan.configs
         if isinstance(shape, OwnShape)
         or (number == 0 and (config.space_is_foreign or config.strategy_options))
-    )
+    ]
+    hashes = await gather(_set_up(plan, cluster, shape, config) for shape, config in checked)
     for config in plan.configs:
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, config)
@@ -77,6 +81,11 @@ async def try_out(plan: Plan, cluster: Cluster) -> None:
         first, second = plan.configs
         await _try_exchange(plan, cluster, first, second)
         await _try_exchange(plan, cluster, second, first)
+    return {
+        f"{shape.label} under {config.name!r}": made
+        for (shape, config), made in zip(checked, hashes, strict=True)
+        if isinstance(shape, OwnShape) or config.space_is_foreign
+    }
 
 
 def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
@@ -127,15 +136,16 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
         )
 
 
-async def _set_up(plan: Plan, cluster: Cluster, shape: Shape, config: Configuration) -> None:
+async def _set_up(plan: Plan, cluster: Cluster, shape: Shape, config: Configuration) -> str:
     """Set up a search with the user's own code or options: a mistake in them costs seconds and no runs."""
     problem = Problem(shape=shape, config=config, target=plan.settings.target)
     try:
-        await _searched(cluster, set_up, problem)
+        made: str = await _searched(cluster, set_up, problem)
     except ChildError as error:
         reason = str(error).removeprefix("check: ")
         what = shape.label if isinstance(shape, OwnShape) else f"configuration {config.name!r}"
         raise TargetError(f"{what} cannot be used: {reason}") from None
+    return made
 
 
 async def _try_kernels(settings: Settings, cluster: Cluster, config: Configuration) -> None:

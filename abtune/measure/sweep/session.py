@@ -50,7 +50,7 @@ class Session:
         self.plan = plan
         self.store = store
         self.cluster = cluster
-        self.health = HealthCheck(plan, cluster)
+        self.health = HealthCheck(plan, cluster, store.note_code)
         self._end = end  # of the monotonic clock
         self._length = self.time_left()
         self.progress = progress

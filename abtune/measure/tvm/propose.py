@@ -6,6 +6,7 @@ so far. The driving is abtune's, so that an iteration can happen anywhere and a 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, verifier
-from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex, tvm
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.measure.tvm.workloads import call_own, require_checkable, tensor_program
 from abtune.shapes import Gemm, OwnShape
@@ -31,11 +32,24 @@ SMALL = Gemm(m=64, n=64, k=64)
 ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
 
-def check(problem: Problem) -> None:
-    """Set up the search of a problem, which fails at once where its options, space or workload do."""
+def check(problem: Problem) -> str:
+    """Return a hash of the program and the design spaces of a problem.
+
+    This sets up its search, which fails at once where its options, space or workload do.
+    """
     if isinstance(problem.shape, OwnShape):
         require_checkable(problem.shape)
-    search_context(problem, rng_seed=1).generate_design_space()
+    context = search_context(problem, rng_seed=1)
+    traces = [space.trace for space in context.generate_design_space()]
+    # Without the decisions, which a design space may draw at random.
+    texts = [str(tvm.s_tir.schedule.Trace(trace.insts, {})) for trace in traces]
+    made = hashlib.sha256("\n".join([shash2hex(context.mod), *texts]).encode()).hexdigest()[:16]
+    _try_options(problem)
+    return made
+
+
+def _try_options(problem: Problem) -> None:
+    """Search a small workload with the options of a configuration, if it has any."""
     config = problem.config
     if not config.strategy_options:
         return

@@ -49,10 +49,11 @@ def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float
     return answer, time.monotonic() - started
 
 
-def set_up(pool: ProcessPool, problem: Problem) -> None:
-    """Set up the search of a problem, and throw it away: ChildError if that fails or takes too long."""
+def set_up(pool: ProcessPool, problem: Problem) -> str:
+    """Return a hash of what a problem searches; ChildError if setting it up fails or takes too long."""
     with pool.slot("search") as slot:
-        slot.call("check", problem, timeout=SET_UP_TIMEOUT)
+        made: str = slot.call("check", problem, timeout=SET_UP_TIMEOUT)
+    return made
 
 
 def propose(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 import re
 import resource
@@ -554,6 +555,28 @@ def test_workloads_of_the_user_are_set_up_first(store: Store, log: Path) -> None
             small_plan(*shapes, configs=(PLAIN, config("new", **{"check@mine:softmax": "raise"}))), faulty
         )
     assert not faulty.has_work
+
+
+@pytest.mark.parametrize("left", ["files", "dataset"])
+def test_a_sweep_does_not_go_on_with_changed_code(
+    store: Store, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """Its runs would be of another workload under the same label; also where only the dataset is left."""
+    plan = small_plan(parse_shape("mine:softmax"), seeds=1)
+    outcome = run_sweep(plan, store)
+    named = {f"mine:softmax under '{name}'": "first" for name in ("plain", "new")}
+    assert json.loads(outcome.dataset.attrs["own_code"]) == named
+    if left == "dataset":
+        shutil.rmtree(store.folder)
+    monkeypatch.setenv("FAKE_CODE", "second")
+    with pytest.raises(StoreError, match=r"^mine:softmax under 'plain' is not what .* give another --out$"):
+        run_sweep(small_plan(parse_shape("mine:softmax"), seeds=2), store)
+    assert len(store.records()) == 2
+    assert (abtune.open_dataset(store.dataset)["run_status"] == OK).sum() == 2
+    monkeypatch.setenv("FAKE_CODE", "first")
+    grown = run_sweep(small_plan(parse_shape("mine:softmax"), SMALL, seeds=2), store).dataset
+    assert json.loads(grown.attrs["own_code"]) == named
+    assert (grown["run_status"] == OK).all()
 
 
 @pytest.mark.parametrize("other", [PLAIN, config("other")], ids=["abtune's", "own"])

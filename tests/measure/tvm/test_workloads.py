@@ -311,6 +311,22 @@ def test_programs_of_the_user_are_refused_as_by_stock(room: Any, label: str, las
 
 
 @pytest.mark.usefixtures("own")
+def test_changed_code_has_another_hash(room: Any) -> None:
+    """The hash is of what is searched: the program, and the design spaces without random decisions."""
+    half, space = "half:m=64", "workloads_of_a_user:tensor_cores"
+    tensor_cores = replace(RANDOM, name="tensor-cores", space=space)
+    searched = [(half, ASYNC), ("half:m=128", ASYNC), (half, RANDOM), (half, tensor_cores)]
+    hashes = [
+        [room.propose.check(problem(own_shape(label), config, CUDA)) for label, config in searched]
+        for _ in range(2)
+    ]
+    assert hashes[0] == hashes[1]
+    # ``random`` samples the design spaces of ``async``.
+    assert len(set(hashes[0])) == 3
+    assert hashes[0][0] == hashes[0][2]
+
+
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("label", ["half:m=512_n=64_k=4", "every_fourth:n=128"])
 def test_programs_of_the_user_are_searched_as_by_stock(
     room: Any, monkeypatch: pytest.MonkeyPatch, label: str
