@@ -6,9 +6,11 @@ Searches the shapes of a study under both configurations for three iterations, w
 them. Iterations 1 and 3 are searched twice from the same seed: as stock, where every schedule is also judged
 early, and as abtune does it. It needs no GPU: the target is the one that the dataset of the study records.
 
-One process for each core; all of it takes some 8 core hours. What is finished is kept in the file of --out,
-and the same command goes on from there. Prints a section with a row for each search. docs/same-search.md
-has its numbers, and two of its rows.
+With --own it searches workloads of other kinds, which takes an hour of a core at --population 128.
+
+One process for each core; all shapes of the study take some 8 core hours. What is finished is kept in the
+file of --out, and the same command goes on from there. Prints a section with a row for each search.
+docs/same-search.md has its numbers, and two of its rows.
 """
 
 from __future__ import annotations
@@ -44,6 +46,23 @@ COUNT = 64
 POPULATION = 512
 ITERATIONS = 3
 COMPARED = (1, 3)
+# For --own: data types, numbers of axes, groups, and reads that are not linear.
+OWN = (
+    "many_workloads:product:m=512_n=512_k=512_bits=64",
+    "many_workloads:product:m=512_n=512_k=512_bits=16",
+    "many_workloads:bytes_product:m=512_n=512_k=512",
+    "many_workloads:attention_values:heads=12_length=384_size=64",
+    "many_workloads:convolution:size=28_inputs=64_outputs=128_stride=2_bits=32",
+    "many_workloads:convolution:size=14_inputs=64_outputs=64_stride=1_bits=16",
+    "many_workloads:grouped:size=14_channels=64_groups=4",
+    "many_workloads:in_one_dimension:length=256_channels=128",
+    "many_workloads:in_three_dimensions:size=8_channels=32",
+    "many_workloads:shared_table:rows=512_columns=256_every=4",
+    "other_workloads:attention_scores:heads=12_length=512_size=64",
+    "other_workloads:half_product:m=1024_n=1024_k=1024",
+    "other_workloads:dense_relu:rows=512_inputs=768_outputs=3072",
+    "other_workloads:transposed:size=16_inputs=256_outputs=128",
+)
 HEADING = "## Refused early"
 
 Row = dict[str, Any]
@@ -285,6 +304,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON file of results, read and extended")
     parser.add_argument("--shapes", nargs="+", help="labels; all shapes of the study unless given")
+    parser.add_argument("--own", action="store_true", help="14 workloads that are not of the study")
     parser.add_argument("--configs", nargs="+", default=["mainline", "async"])
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="processes")
     parser.add_argument("--time-limit", type=float, default=1e6, help="seconds")
@@ -297,7 +317,7 @@ def main() -> None:
     done = {(row["shape"], row["config"]) for row in known}
     wanted = [
         (label, config)
-        for label in arguments.shapes or map(str, study["shape"].values)
+        for label in arguments.shapes or (OWN if arguments.own else map(str, study["shape"].values))
         for config in arguments.configs
     ]
     compare_all([search for search in wanted if search not in done], target, options, known, arguments)
