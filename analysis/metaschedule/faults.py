@@ -1,4 +1,4 @@
-"""Print what TVM says of three kinds of workloads that MetaSchedule for CUDA cannot tune (docs/upstream.md).
+"""Print four faults of TVM that MetaSchedule for CUDA meets (docs/upstream.md).
 
     python analysis/metaschedule/faults.py
 
@@ -77,6 +77,26 @@ def kernel_for_tensor_cores(sums: str) -> None:
         tvm.tirx.build(module, target=GPU)
 
 
+# A copy of every sixteenth number into shared memory, four numbers at a time.
+STRIDED = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((1024,), "float32"), B: T.Buffer((64,), "float32")):
+    block = T.launch_thread("blockIdx.x", 1)
+    t = T.launch_thread("threadIdx.x", 16)
+    shared = T.alloc_buffer((64,), "float32", scope="shared")
+    with T.attr(0, "async_scope", 1):
+        shared[T.Ramp(4 * t, 1, 4)] = A[T.Ramp(64 * t, 16, 4)]
+    B[t] = shared[t]
+"""
+
+
+def strided_copy() -> str:
+    """Return the asynchronous copy that TVM makes of one with a stride."""
+    module = tvm.IRModule({"main": tvm.script.from_source(STRIDED)})
+    copies = tvm.s_tir.transform.InjectPTXAsyncCopy()(module).script()
+    return str(next(line.strip() for line in copies.splitlines() if "cp_async" in line))
+
+
 def said(attempt: Callable[[], None]) -> str:
     """Return the last line of what an attempt raises."""
     try:
@@ -91,3 +111,4 @@ if __name__ == "__main__":
     print("record for tensor cores:", said(record_for_tensor_cores))
     for kind in ("float32", "float16"):
         print(f"kernel with {kind} sums:", said(functools.partial(kernel_for_tensor_cores, kind)))
+    print("asynchronous copy with a stride of 16:", strided_copy())
