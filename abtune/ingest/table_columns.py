@@ -163,7 +163,7 @@ def listed_columns(row: Sequence[str]) -> str:
 NEVER = re.compile(
     r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch|weights?|"
     r"(.+[ _-])?(counts?|bytes)|calls|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change|"
-    r"(sub)?totals?|sums?|overall"
+    r"(sub)?totals?|sums?|overall|(tuning|warm[ _-]?up)([ _-]time)?|search[ _-]time|gap|overhead"
 )
 SIZE = re.compile(
     r"(.+\.)?(heads|threads|channels|tokens|experts|cores|nodes|(mpi[ _-]?)?ranks)|"

@@ -1224,6 +1224,8 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ),
         ("shape,a_ms,b\nx,1,2\n", {}, "column 'b' has no unit beside one that has; name it 'b .ms.'"),
         ("shape,size,a_ms,b_ms\nx,1,2,3\n", {}, "column 'size' is no configuration by its name; take it out"),
+        ("shape,a_ms,b_ms,tuning_s\nx,1,2,3\n", {}, "column 'tuning' is no configuration by its name"),
+        ("shape,a_ms,b_ms,gap_ms\nx,1,2,3\n", {}, "column 'gap' is no configuration by its name"),
         ('shape,config,time_ms\n"x,a,1\n', {}, "line 2: unexpected end of data; close each quote"),
         (
             "shape,a_ms,b_ms\nx,1,2\n",
