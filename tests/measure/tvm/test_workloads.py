@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from abtune.shapes import PRESETS, Conv2d, Gemm, parse_shape
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
+DOCS = Path(__file__).parents[3] / "docs"
 OWN = """
 from tvm import IRModule, te, topi
 from tvm.script import tirx as T
@@ -308,6 +311,24 @@ def test_programs_of_the_user_are_refused_as_by_stock(room: Any, label: str, las
     assert verdicts >= {(True, True), (False, False)}
     # A half float is read at 8 indices at once. For the other two such schedules are rarer.
     assert ((True, False) in verdicts) == (last == "VerifyWideCopies")
+
+
+@pytest.mark.usefixtures("own")
+def test_the_tasks_of_a_model_are_workloads(room: Any, tmp_path: Path, cpu: str) -> None:
+    """The example of docs/tasks.md, whose tasks have 64-bit indices."""
+    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
+    program = re.search(r"^```python\n(# net.py\n.*?)^```", text, re.M | re.S)
+    assert program
+    Path(tmp_path / "net.py").write_text(program[1], encoding="utf-8")
+    printed = subprocess.run([sys.executable, "net.py"], capture_output=True, text=True, check=True).stdout
+    calls = dict(line.split(",") for line in printed.splitlines())
+    assert calls == {"net:task:index=0": "1", "net:task:index=1": "2", "net:task:index=2": "1"}
+    for label in calls:
+        shape = parse_shape(label)
+        room.workloads.require_checkable(shape)
+        assert [tensor.is_output for tensor in room.workloads.parameters(shape)] == [False] * 3 + [True]
+        tuned = problem(shape, RANDOM, cpu)
+        assert room.propose.propose(tuned, History(), 2, 1)[0]
 
 
 @pytest.mark.usefixtures("own")
