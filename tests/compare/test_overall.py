@@ -51,6 +51,7 @@ def test_shapes_like_these_are_never_better_known_than_these() -> None:
     assert summary.shapes_like_these.boost_high == summary.these_shapes.boost_high
 
 
+@pytest.mark.slow
 def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
     """What moves all shapes of a seed together does not show in their spread, and is in the interval."""
     rng, covered = np.random.default_rng(3), 0
@@ -185,6 +186,7 @@ def test_the_interval_of_the_chance_to_win_covers() -> None:
     assert covered / reports == pytest.approx(0.95, abs=0.045)
 
 
+@pytest.mark.slow
 def test_a_chance_near_one_is_rarely_too_high() -> None:
     """Some 2.5 % of lower limits at most are above 97 %. Without log odds, 18 % were: one shape, 20 seeds."""
     rng, too_high, known, reports = np.random.default_rng(9), 0, 0, 150

@@ -41,6 +41,7 @@ def test_three_seeds_a_side_give_few_false_alarms() -> None:
     assert np.mean(outside) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
 
 
+@pytest.mark.slow
 def test_the_level_is_that_of_a_two_sided_test() -> None:
     """Autorank picks the better side first and then tests one-sided: 7.5 % at nominal 5 %."""
     analysis = abtune.analyze(make_sweep(np.zeros(2000), n=8))

@@ -55,7 +55,7 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "stars at both ends": (read_published, lambda n: table("*" * n + "x" + "*" * (n // 2))),
     "underscores in prose": (read_published, lambda n: "_" * n + "x | y"),
     "many prints": (read_published, lambda n: "t:\n N  A (ms)  B (ms)\n0 1.0 2 3\n1 2.0:\n" * (n // 40)),
-    "many sizes": (read_published, lambda n: f"|N|{'M|' * n}\n|{'1.0|' * n}1.0|\n" * 2),
+    "many sizes": (read_published, lambda n: f"|N|{'M|' * (n // 8)}\n|{'1.0|' * (n // 8)}1.0|\n" * 2),
     "ticks": (read_published, lambda n: table("`" * n)),
     "spaces in a heading": (read_published, lambda n: f"| Shape | a{' ' * n}b | c |\n"),
     "brackets in a heading": (lambda text: read_heading(text, UNITS), lambda n: "a" + "(" * n + ")"),
@@ -85,7 +85,7 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "quotes in a table": (lambda text: read_table(text, {}, ""), lambda n: '"' * n + "\n1"),
     "columns": (
         lambda text: read_table(text, {}, ""),
-        lambda n: ",".join(f"c{i}" for i in range(n // 4)),
+        lambda n: ",".join(f"c{i}" for i in range(n // 12)),
     ),
     "lines of go": (recognise, lambda n: "Benchmark \t1" * (n // 12) + "\n" + "BenchmarkA " * (n // 12)),
     "spaces in JSON": (recognise, lambda n: '{"i": [' + " " * n + "[" + " " * n),

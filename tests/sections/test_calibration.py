@@ -30,6 +30,7 @@ def calibrated(dataset: xr.Dataset, **options: Any) -> abtune.Calibration:
     return abtune.calibrate(dataset, **{"boosts": (0.02, 0.1), "replications": 200, **options})
 
 
+@pytest.mark.slow
 def test_the_method_keeps_its_promises_on_normal_noise() -> None:
     """Coverage is near 95 %, false alarms near 5 %, and power grows with the boost."""
     calibration = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))

@@ -123,6 +123,7 @@ def test_shapes_without_seeds_have_no_test() -> None:
     assert not row.changed
 
 
+@pytest.mark.slow
 def test_without_a_change_few_histories_have_one() -> None:
     """Of 20 histories of four datasets without a change, the correction leaves few with a mark."""
     marked = 0
