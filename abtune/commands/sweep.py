@@ -228,7 +228,7 @@ def plan_words(
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
     if any(isinstance(shape, OwnShape) for shape in plan.shapes):
-        basis += "; workloads of your own may take longer"
+        basis += "; less is known of workloads of your own"
     if cost.from_runs:
         basis = f"from {count(cost.from_runs, 'finished run')}"
     searchers, cost_time = count(workplace.cores, "core"), span(cost.seconds)

@@ -170,6 +170,8 @@ class Cost:
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
 # building and timing one candidate. Means with TVM 0.27 over the default shapes, on cores of the next speed.
 _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
+# How many times as long workloads of a user take: a mean over analysis/studies/other_workloads.py on H200.
+_OWN: Mapping[str, float] = {"cuda": 1.8, "llvm": 1.0}
 # Beside GPUs, a search takes up to 8 threads. 16 make it 5 times as fast, so 8, by Amdahl's law, 4 times.
 _SPEED_OF_THREADS = 4.0
 # Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
@@ -209,4 +211,6 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     evolving, sampling, candidate = _TYPICAL[facts.kind]
     search = evolving if run.config.strategy == "evolutionary" else sampling
     slowness = _TYPICAL_RATE[facts.kind] / facts.rate if facts.rate else 1.0
+    if isinstance(run.shape, OwnShape):
+        slowness *= _OWN[facts.kind]
     return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness

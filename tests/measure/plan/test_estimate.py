@@ -23,7 +23,7 @@ from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Cost, Plan, estimate
 from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.plan.workplace import busy_cores, machine_load
-from abtune.shapes import Shape
+from abtune.shapes import Shape, parse_shape
 
 
 def cost_of(
@@ -48,6 +48,14 @@ def test_without_runs_typical_numbers_count() -> None:
     assert (cost.runs, cost.from_runs) == (2, 0)
     assert cost.core_seconds == pytest.approx(expected)
     assert cost.seconds == pytest.approx(expected / 4 + 2 * 2 * 2 * 3 * 0.001)
+
+
+def test_workloads_of_the_user_take_longer_on_a_gpu() -> None:
+    """They count 1.8 times as much there, and as much as others on a CPU."""
+    own = small_plan(parse_shape("mine:softmax"), seeds=1)
+    for kind, times in (("cuda", 1.8), ("llvm", 1.0)):
+        usual = cost_of(small_plan(SMALL, seeds=1), kind, 4, 1, []).core_seconds
+        assert cost_of(own, kind, 4, 1, []).core_seconds == pytest.approx(times * usual)
 
 
 def test_a_short_trial_tells_how_fast_a_core_searches() -> None:
