@@ -73,14 +73,19 @@ def test_winners_that_fail_now_are_counted(run: Run, swept: Path) -> None:
     assert told in done.out.splitlines()
 
 
-def test_workloads_of_a_user_are_trusted_by_name(run: Run) -> None:
-    """The command refuses code that only the dataset names."""
+def test_workloads_of_a_user_are_trusted_by_name(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command refuses code that only the dataset names, or that makes another program by now."""
     shapes = parse_shape("mine:softmax"), parse_shape("mine:product:m=8")
     run_sweep(small_plan(*shapes, target=json.dumps({"kind": "llvm"})), Store(Path("own.nc")))
     command = "measure", "own.nc", "--out", "later.nc", "--cores", "1", "--trust", "mine:softmax"
     refused = run(*command)
     assert refused.code == 2
     assert refused.err.endswith("if you trust that code, add --trust mine:product\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("FAKE_PROGRAM", "second")
+        changed = run(*command, "--trust", "mine:product")
+    assert changed.code == 2
+    assert "mine:softmax is not what later.nc was begun with, because its code has changed" in changed.err
     assert run(*command, "--trust", "mine:product").code == 0
     assert abtune.open_dataset("later.nc")["latency"].notnull().all()
 

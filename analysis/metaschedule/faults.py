@@ -16,16 +16,7 @@ import tvm.s_tir.tensor_intrin  # registers the intrinsics of the rules for tens
 from tvm import te, topi
 from tvm.s_tir import meta_schedule as ms
 
-GPU = tvm.target.Target(
-    {
-        "kind": "cuda",
-        "arch": "sm_90",
-        "max_threads_per_block": 1024,
-        "thread_warp_size": 32,
-        "max_shared_memory_per_block": 49152,
-        "max_num_threads": 1024,
-    }
-)
+GPU = tvm.target.Target("nvidia/nvidia-h100")
 
 
 def context(tensors: list[Any], rules: str) -> Any:

@@ -229,7 +229,7 @@ class Store:
             if known.get(name, made) != made:
                 raise StoreError(
                     f"{name} is not what {self.dataset} was begun with, because its code has changed; undo "
-                    "that, or give another --out"
+                    "that, or sweep anew with another --out"
                 )
         noted = {OWN_CODE: json.dumps({**known, **hashes})}
         self._write(self.description, {**content, "about": {**content["about"], **noted}})

@@ -44,8 +44,15 @@ class HealthCheck:
 
     async def run(self) -> None:
         """Try out all configurations, and note what code of the user made."""
+        await self.check_programs()
         self._note_code(await try_out(self._plan, self._cluster))
         self.passed.set()
+
+    async def check_programs(self) -> None:
+        """Refuse workloads of the user that are other programs than before."""
+        own = [shape for shape in self._plan.shapes if isinstance(shape, OwnShape)]
+        made = await gather(_set_up(self._cluster, one.label, "program_hash", one) for one in own)
+        self._note_code({shape.label: one for shape, one in zip(own, made, strict=True)})
 
     async def rerun(self) -> None:
         """Try out the machine once more; runs that ask before the trial begins share its result."""
@@ -63,17 +70,26 @@ class HealthCheck:
 async def try_out(plan: Plan, cluster: Cluster) -> dict[str, str]:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds.
 
-    Returns a hash of what each workload and design space of the user is.
+    Returns a hash of each design space of the user.
     """
     # All before anything else: a space that hangs would hold every slot, once its searches propose.
-    checked = [
-        (shape, config)
+    spaces = dict[str, str]()
+
+    async def set_up_search(shape: Shape, config: Configuration) -> None:
+        """Set up a search with the user's own code or options: a mistake in them costs seconds."""
+        what = shape.label if isinstance(shape, OwnShape) else f"configuration {config.name!r}"
+        problem = Problem(shape=shape, config=config, target=plan.settings.target)
+        made = await _set_up(cluster, what, "check", problem)
+        if config.space_is_foreign:
+            spaces[f"the design space of {config.name!r} for {shape.label}"] = made
+
+    await gather(
+        set_up_search(shape, config)
         for number, shape in enumerate(plan.shapes)
         for config in plan.configs
         if isinstance(shape, OwnShape)
         or (number == 0 and (config.space_is_foreign or config.strategy_options))
-    ]
-    hashes = await gather(_set_up(plan, cluster, shape, config) for shape, config in checked)
+    )
     for config in plan.configs:
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, config)
@@ -81,11 +97,7 @@ async def try_out(plan: Plan, cluster: Cluster) -> dict[str, str]:
         first, second = plan.configs
         await _try_exchange(plan, cluster, first, second)
         await _try_exchange(plan, cluster, second, first)
-    return {
-        f"{shape.label} under {config.name!r}": made
-        for (shape, config), made in zip(checked, hashes, strict=True)
-        if isinstance(shape, OwnShape) or config.space_is_foreign
-    }
+    return spaces
 
 
 def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
@@ -136,15 +148,12 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
         )
 
 
-async def _set_up(plan: Plan, cluster: Cluster, shape: Shape, config: Configuration) -> str:
-    """Set up a search with the user's own code or options: a mistake in them costs seconds and no runs."""
-    problem = Problem(shape=shape, config=config, target=plan.settings.target)
+async def _set_up(cluster: Cluster, what: str, function: str, subject: Problem | Shape) -> str:
+    """Return the hash that a function gives what it sets up, with code of the user."""
     try:
-        made: str = await _searched(cluster, set_up, problem)
+        made: str = await _searched(cluster, set_up, function, subject)
     except ChildError as error:
-        reason = str(error).removeprefix("check: ")
-        what = shape.label if isinstance(shape, OwnShape) else f"configuration {config.name!r}"
-        raise TargetError(f"{what} cannot be used: {reason}") from None
+        raise TargetError(f"{what} cannot be used: {str(error).removeprefix(f'{function}: ')}") from None
     return made
 
 

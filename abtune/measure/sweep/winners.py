@@ -32,6 +32,8 @@ async def measure_all(session: Session) -> None:
     left = waiting_winners(records, measured, transfer=session.transfer)
     session.progress.begin("winners re-measured", total, total - sum(map(len, left.values())))
     doubtful: list[Rounds] = []
+    if left and not session.health.passed.is_set():  # nothing was searched here
+        await session.health.check_programs()
 
     def keep(rounds: Rounds) -> None:
         if any(winner.failure for winner in rounds.winners):

@@ -32,8 +32,9 @@ STOCK = "ABTUNE_STOCK_SEARCH"
 LIMITS = ("max_threads_per_block", "max_shared_memory_per_block")
 THREADS = tuple(f"meta_schedule.thread_extent_{end}_inclusive" for end in ("low", "high"))
 STAGES = "software_pipeline_stage"
-# An index has 4 bytes, and ``VerifyGPUCode`` allows a vector 16. A copy has as many indices as items.
-_MOST_LANES = 4
+# The bytes of a vector, of items or indices. A copy has as many indices as items, and an index has 4 bytes.
+_VECTOR = 16
+_MOST_LANES = _VECTOR // 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +167,7 @@ def early_postprocessors(spaces: Sequence[Any]) -> list[Any] | None:
     blocks = [block for module in modules for block, _ in _blocks(module)]
     if not all(_reads_linearly(block) for block in blocks if _has_limits(block)):
         last = [verifier(stock)]
-    elif any(0 < _shared_item(block) < 4 for block in blocks):
+    elif any(0 < _shared_item(block) < _VECTOR // _MOST_LANES for block in blocks):  # more fit into a vector
         last = [VerifyWideCopies()]
     else:
         last = []

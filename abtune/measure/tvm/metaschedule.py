@@ -12,3 +12,4 @@ from abtune.measure.tvm.build_kernel import adopt, build, carry_over
 from abtune.measure.tvm.propose import check, propose, sampling_rate
 from abtune.measure.tvm.time_kernel import check_kernel, memory_grown, time_candidate, time_kernel
 from abtune.measure.tvm.tvm_devices import describe_target, device_name
+from abtune.measure.tvm.workloads import program_hash

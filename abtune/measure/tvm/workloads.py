@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from abtune.configurations import import_attribute
 from abtune.errors import TargetError
-from abtune.measure.tvm.load_tvm import ms, te, topi, tvm
+from abtune.measure.tvm.load_tvm import ms, shash2hex, te, topi, tvm
 from abtune.shapes import Conv2d, Gemm, OwnShape, Shape
 from abtune.text import one_line
 
@@ -43,6 +43,11 @@ class Parameter:
 def tensor_program(shape: Shape) -> Any:
     """Return the workload of a shape as an IRModule whose only function is ``main``."""
     return _program_and_reference(shape)[0]
+
+
+def program_hash(shape: Shape) -> str:
+    """Return a hash of the program of a shape."""
+    return shash2hex(tensor_program(shape))
 
 
 @functools.lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ from abtune.measure.plan.records import STATES, Candidate, History, Rounds, RunR
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
+from abtune.shapes import Shape
 
 # A search iteration takes seconds to minutes; after this time it hangs.
 SEARCH_TIMEOUT = 3600.0
@@ -49,10 +50,10 @@ def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float
     return answer, time.monotonic() - started
 
 
-def set_up(pool: ProcessPool, problem: Problem) -> str:
-    """Return a hash of what a problem searches; ChildError if setting it up fails or takes too long."""
+def set_up(pool: ProcessPool, function: str, subject: Problem | Shape) -> str:
+    """Return the hash that a function gives what it sets up; ChildError if that fails or takes too long."""
     with pool.slot("search") as slot:
-        made: str = slot.call("check", problem, timeout=SET_UP_TIMEOUT)
+        made: str = slot.call(function, subject, timeout=SET_UP_TIMEOUT)
     return made
 
 

@@ -41,6 +41,7 @@ import numpy as np
 from abtune.measure.plan.nvml import DeviceState
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.records import Candidate, History
+from abtune.shapes import Shape
 
 TARGET = '{"kind": "fake"}'
 
@@ -130,11 +131,16 @@ def _meet(faults: dict[str, str], function: str, label: str, number: int) -> Non
             FAULTS[name]()
 
 
+def program_hash(shape: Shape) -> str:
+    """Return the hash of a program that FAKE_PROGRAM names."""
+    return os.environ.get("FAKE_PROGRAM", "first")
+
+
 def check(problem: Problem) -> str:
-    """Set up a search, and do not search; return the hash of code that FAKE_CODE names."""
+    """Set up a search, and do not search; return the hash of a design space that FAKE_SPACE names."""
     _log("check", problem.shape.label, problem.config.name, "")
     _meet(_faults(problem), "check", problem.shape.label, 0)
-    return os.environ.get("FAKE_CODE", "first")
+    return os.environ.get("FAKE_SPACE", "first")
 
 
 def _faults(problem: Problem) -> dict[str, str]:

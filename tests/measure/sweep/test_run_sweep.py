@@ -558,23 +558,27 @@ def test_workloads_of_the_user_are_set_up_first(store: Store, log: Path) -> None
 
 
 @pytest.mark.parametrize("left", ["files", "dataset"])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [("FAKE_PROGRAM", "mine:softmax is"), ("FAKE_SPACE", "the design space of 'own' for mine:softmax is")],
+)
 def test_a_sweep_does_not_go_on_with_changed_code(
-    store: Store, monkeypatch: pytest.MonkeyPatch, left: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, left: str, changed: str, said: str
 ) -> None:
     """Its runs would be of another workload under the same label; also where only the dataset is left."""
-    plan = small_plan(parse_shape("mine:softmax"), seeds=1)
-    outcome = run_sweep(plan, store)
-    named = {f"mine:softmax under '{name}'": "first" for name in ("plain", "new")}
+    shape, configs = parse_shape("mine:softmax"), (PLAIN, Configuration(name="own", space="mine:space"))
+    outcome = run_sweep(small_plan(shape, seeds=1, configs=configs), store)
+    named = dict.fromkeys(("mine:softmax", "the design space of 'own' for mine:softmax"), "first")
     assert json.loads(outcome.dataset.attrs["own_code"]) == named
     if left == "dataset":
         shutil.rmtree(store.folder)
-    monkeypatch.setenv("FAKE_CODE", "second")
-    with pytest.raises(StoreError, match=r"^mine:softmax under 'plain' is not what .* give another --out$"):
-        run_sweep(small_plan(parse_shape("mine:softmax"), seeds=2), store)
+    with monkeypatch.context() as patch:
+        patch.setenv(changed, "second")
+        with pytest.raises(StoreError, match=rf"^{said} not what .* sweep anew with another --out$"):
+            run_sweep(small_plan(shape, seeds=2, configs=configs), store)
     assert len(store.records()) == 2
     assert (abtune.open_dataset(store.dataset)["run_status"] == OK).sum() == 2
-    monkeypatch.setenv("FAKE_CODE", "first")
-    grown = run_sweep(small_plan(parse_shape("mine:softmax"), SMALL, seeds=2), store).dataset
+    grown = run_sweep(small_plan(shape, SMALL, seeds=2, configs=configs), store).dataset
     assert json.loads(grown.attrs["own_code"]) == named
     assert (grown["run_status"] == OK).all()
 

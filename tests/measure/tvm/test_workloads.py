@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import subprocess
@@ -332,19 +333,19 @@ def test_the_tasks_of_a_model_are_workloads(room: Any, tmp_path: Path, cpu: str)
 
 
 @pytest.mark.usefixtures("own")
-def test_changed_code_has_another_hash(room: Any) -> None:
-    """The hash is of what is searched: the program, and the design spaces without random decisions."""
-    half, space = "half:m=64", "workloads_of_a_user:tensor_cores"
-    tensor_cores = replace(RANDOM, name="tensor-cores", space=space)
-    searched = [(half, ASYNC), ("half:m=128", ASYNC), (half, RANDOM), (half, tensor_cores)]
-    hashes = [
-        [room.propose.check(problem(own_shape(label), config, CUDA)) for label, config in searched]
-        for _ in range(2)
-    ]
-    assert hashes[0] == hashes[1]
-    # ``random`` samples the design spaces of ``async``.
-    assert len(set(hashes[0])) == 3
-    assert hashes[0][0] == hashes[0][2]
+def test_changed_code_has_another_hash(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random decisions of a design space do not count."""
+    shapes = [own_shape(label) for label in ("half:m=64", "product:m=64_n=64_k=64", "half:m=64")]
+    programs = [room.workloads.program_hash(shape) for shape in shapes]
+    assert programs[0] == programs[2] != programs[1]
+    make = room.propose.search_context
+    tensor_cores = replace(RANDOM, name="tensor-cores", space="workloads_of_a_user:tensor_cores")
+    spaces = []
+    for config, seed in ((RANDOM, 1), (tensor_cores, 1), (RANDOM, 2)):
+        seeded = functools.partial(lambda seed, tuned, rng_seed: make(tuned, seed), seed)
+        monkeypatch.setattr(room.propose, "search_context", seeded)
+        spaces.append(room.propose.check(problem(shapes[0], config, CUDA)))
+    assert spaces[0] == spaces[2] != spaces[1]
 
 
 @pytest.mark.usefixtures("own")
