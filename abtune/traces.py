@@ -87,12 +87,14 @@ def write_trace(trace: Trace) -> list[Any]:
 # A trace can link code into a kernel (``pragma_import_llvm``) or call intrinsics that do. So only what
 # MetaSchedule's own design spaces write is applied, as seen in TVM 0.27.
 _INSTRUCTIONS = {
-    *("Annotate", "Bind", "CacheRead", "CacheWrite", "ComputeAt", "ComputeInline", "DecomposeReduction"),
-    *("EnterPostproc", "Fuse", "GetChildBlocks", "GetConsumers", "GetLoops", "GetProducers"),
-    *("GetSBlock", "Parallel", "RFactor", "Reorder", "ReverseComputeAt", "ReverseComputeInline"),
-    *("SampleCategorical", "SampleComputeLocation", "SamplePerfectTile", "Split", "Unannotate"),
-    *("Unroll", "Vectorize"),
+    *("AddUnitLoop", "Annotate", "Bind", "CacheRead", "CacheWrite", "ComputeAt", "ComputeInline"),
+    *("DecomposeReduction", "EnterPostproc", "Fuse", "GetChildBlocks", "GetConsumers", "GetLoops"),
+    *("GetProducers", "GetSBlock", "Parallel", "RFactor", "Reorder", "ReverseComputeAt"),
+    *("ReverseComputeInline", "SampleCategorical", "SampleComputeLocation", "SamplePerfectTile"),
+    *("SetScope", "Split", "Unannotate", "Unroll", "Vectorize"),
 }
+# How a text begins that TVM takes for any object of its own, also for a module with machine code.
+_OBJECT = '"{'
 _ANNOTATIONS = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit"}
 
 
@@ -102,11 +104,13 @@ def require_allowed(trace: Trace) -> None:
         key = step.annotation
         if step.name not in _INSTRUCTIONS:
             refused = f"the instruction {step.name!r}"
+        elif _OBJECT in json.dumps([step.inputs, step.attributes, step.decision]):
+            refused = f"an object in the instruction {step.name!r}"
         elif key and key not in _ANNOTATIONS and not key.startswith(("meta_schedule.", PREFIX)):
             refused = f"the annotation {key!r}"
         else:
             continue
-        raise DatasetError(f"the winner's trace has {refused}, which no design space of MetaSchedule writes")
+        raise DatasetError(f"the trace has {refused}, which no design space of MetaSchedule writes")
 
 
 def without_pipeline(trace: Trace) -> Trace:

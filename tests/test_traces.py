@@ -136,6 +136,15 @@ def test_winners_of_real_searches_are_allowed() -> None:
             Instruction(name="UnsafeSetDType", inputs=("b0",), attributes=(0, "int8"), outputs=()),
             "UnsafeSetDType",
         ),
+        (
+            Instruction(
+                name="Annotate",
+                inputs=("b0", ['{"root_index": 0, "nodes": [{"type": "ffi.Module", "data": "AAAA"}]}']),
+                attributes=("meta_schedule.parallel",),
+                outputs=(),
+            ),
+            "an object in the instruction 'Annotate'",
+        ),
     ],
 )
 def test_what_design_spaces_never_write_is_refused(added: Instruction, said: str) -> None:

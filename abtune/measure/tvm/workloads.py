@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ Reference: TypeAlias = Callable[..., Any]
 _LARGEST_ERROR = 1e-4
 # Sums of shorter floats differ by more: by this many times the distance from 1 to the next number.
 _ROUNDINGS = 50
+# How a program in TVMScript takes a root, a logarithm or a power, of which negative numbers may have none.
+_ROOTS = re.compile(r"\bT\.(?:r?sqrt|log\w*|pow)\(")
 # Each process that checks kernels computes the expected output once, which must not take longer, in seconds.
 _LONGEST_CHECK = 5.0
 
@@ -40,14 +43,20 @@ class Parameter:
     is_output: bool
 
 
+@functools.lru_cache(maxsize=64)
 def tensor_program(shape: Shape) -> Any:
-    """Return the workload of a shape as an IRModule whose only function is ``main``."""
-    return _program_and_reference(shape)[0]
+    """Return the workload of a shape as an IRModule whose only function is ``main``.
+
+    No buffer is free to have another layout, as the weights of ``topi.nn.dense`` are. MetaSchedule for CPUs
+    would change that layout, and then a kernel does not take the tensors of the program.
+    """
+    function = _program_and_reference(shape)[0]["main"]
+    return tvm.IRModule({"main": function.without_attr("layout_free_buffers")})
 
 
 def program_hash(shape: Shape) -> str:
-    """Return a hash of the program of a shape."""
-    return shash2hex(tensor_program(shape))
+    """Return a hash of the program of a shape, as the user wrote it."""
+    return shash2hex(_program_and_reference(shape)[0])
 
 
 @functools.lru_cache(maxsize=64)
@@ -150,20 +159,27 @@ def parameters(shape: Shape) -> tuple[Parameter, ...]:
 def initial_values(shape: Shape) -> tuple[Array, ...]:
     """Return what kernels of a shape are called with: random inputs, and outputs that are not written yet.
 
-    Floats are standard normal, because with both signs errors do not hide in large sums. Whole numbers are 0
-    to 7, which may be indices. An output has NaN, or the largest whole number.
+    Floats are standard normal, because with both signs errors do not hide in large sums. If the program takes
+    roots or logarithms, they are positive. Whole numbers are 0 to 7, which may be indices. An output has NaN,
+    or the largest whole number.
     """
-    rng = np.random.default_rng(0)
+    rng, is_positive = np.random.default_rng(0), bool(_ROOTS.search(tensor_program(shape).script()))
     return tuple(
-        _unwritten(tensor) if tensor.is_output else _random(tensor, rng) for tensor in parameters(shape)
+        _unwritten(tensor) if tensor.is_output else _random(tensor, rng, is_positive=is_positive)
+        for tensor in parameters(shape)
     )
 
 
-def _random(tensor: Parameter, rng: np.random.Generator) -> Array:
+def _random(tensor: Parameter, rng: np.random.Generator, *, is_positive: bool) -> Array:
     if tensor.dtype.kind in "iub":
         return rng.integers(2 if tensor.dtype.kind == "b" else 8, size=tensor.shape).astype(tensor.dtype)
     drawn = np.float64 if tensor.dtype == np.float64 else np.float32
-    return rng.standard_normal(tensor.shape, dtype=drawn).astype(tensor.dtype, copy=False)
+    values = rng.standard_normal(tensor.shape, dtype=drawn)
+    if is_positive or tensor.dtype.itemsize == 1:
+        # Of 8 bits, TVM's code for CPUs takes zero and subnormal numbers for others (tvm#20315).
+        smallest = drawn(ml_dtypes.finfo(tensor.dtype).smallest_normal)  # type: ignore[no-untyped-call]
+        values = np.copysign(np.fmax(np.abs(values), smallest), 1 if is_positive else values)
+    return values.astype(tensor.dtype, copy=False)
 
 
 def _unwritten(tensor: Parameter) -> Array:
@@ -209,7 +225,10 @@ def require_checkable(shape: OwnShape) -> None:
     if not outputs:
         raise TargetError("its PrimFunc writes none of its tensors")
     if not all(np.isfinite(output.astype(np.float64)).all() for output in outputs):
-        raise TargetError("its output is not finite for random inputs, so no kernel can be checked")
+        raise TargetError(
+            "its output is not finite for random inputs, so no kernel can be checked; have the program bound "
+            "them, as by te.tanh"
+        )
     if (took := time.monotonic() - started) > _LONGEST_CHECK:
         raise TargetError(
             f"its expected output took {took:.0f} s; have the function return a PrimFunc and "

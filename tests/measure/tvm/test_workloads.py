@@ -64,6 +64,27 @@ def softmax(rows, columns):
     x = te.placeholder((rows, columns), name="X")
     return te.create_prim_func([x, topi.nn.softmax(x)])
 
+def total(n):
+    x = te.placeholder((n, n), name="X")
+    return te.create_prim_func([x, topi.sum(x)])
+
+def dense(n):
+    x, w = te.placeholder((n, n), name="X"), te.placeholder((n, n), name="W")
+    return te.create_prim_func([x, w, topi.nn.dense(x, w)])
+
+def batch_norm(n):
+    x, *of_channels = (te.placeholder((1, n, 4, 4) if name == "X" else (n,), name=name) for name in "XABCD")
+    return te.create_prim_func([x, *of_channels, *topi.nn.batch_norm(x, *of_channels)])
+
+def short(n):
+    x = te.placeholder((n, n), "float8_e4m3fn", name="X")
+    program = te.create_prim_func([x, te.compute((n, n), lambda i, j: x[i, j].astype("float32"))])
+    return program, lambda x: x.astype("float32")
+
+def logarithm(n):
+    x = te.placeholder((n, n), "float16", name="X")
+    return te.create_prim_func([x, topi.log(x)])
+
 def both(n):
     x = te.placeholder((n,), name="X")
     more, twice = te.compute((n,), lambda i: x[i] + 1), te.compute((n,), lambda i: x[i] * 2)
@@ -93,7 +114,7 @@ three = 3
 def no_function():
     return gather, 4
 def not_a_number():
-    return unary(te.sqrt)
+    return unary(te.asin)
 def no_blocks():
     @T.prim_func(s_tir=True)
     def nothing(X: T.Buffer((4,), "float32")):
@@ -128,9 +149,10 @@ def own(room: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "workloads_of_a_user", raising=False)
-    for function in (room.workloads._program_and_reference, room.workloads.parameters, initial_values):
+    for name in ("_program_and_reference", "tensor_program", "parameters"):
+        getattr(room.workloads, name).cache_clear()
+    for function in (initial_values, expected_output):
         function.cache_clear()
-    expected_output.cache_clear()
 
 
 def own_shape(label: str) -> Any:
@@ -227,12 +249,17 @@ def test_relative_error() -> None:
         ("half:m=32", 50 / 1024),
         ("module:m=16", 1e-4),
         ("softmax:rows=16_columns=32", 1e-4),
+        ("total:n=16", 1e-4),
+        ("dense:n=64", 1e-4),
+        ("batch_norm:n=8", 1e-4),
+        ("short:n=32", 1e-4),
+        ("logarithm:n=32", 50 / 1024),
         ("both:n=64", 1e-4),
         ("gather", 1e-4),
     ],
 )
 def test_programs_of_the_user_are_tuned_and_checked(room: Any, cpu: str, label: str, limit: float) -> None:
-    """Any PrimFunc of tensors: several outputs, whole numbers as indices, and short floats."""
+    """Any PrimFunc of tensors: several outputs, indices, short floats, roots, weights of any layout."""
     shape = own_shape(label)
     room.propose.check(problem(shape, RANDOM, cpu))
     (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 2, 1)
@@ -283,6 +310,18 @@ def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any
     for label in ("product:m=64_n=64_k=64", "softmax:rows=64_columns=64"):
         tuned = problem(own_shape(label), config, CUDA)
         assert room.propose.design_spaces(room.propose.search_context(tuned, 1), tuned)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("target", [CUDA, '{"kind": "llvm", "num-cores": 2}'], ids=["cuda", "cpu"])
+@pytest.mark.parametrize("label", ["softmax:rows=64_columns=64", "total:n=16", "dense:n=64"])
+def test_all_that_is_proposed_may_be_built(room: Any, label: str, target: str) -> None:
+    """No candidate of MetaSchedule's design spaces is lost because its trace is not allowed."""
+    tuned = problem(own_shape(label), RANDOM, target)
+    candidates, *_ = room.propose.propose(tuned, History(), 16, 1)
+    assert len(candidates) > 4
+    for candidate in candidates:
+        assert room.build_kernel.scheduled_module(tuned, candidate.record)
 
 
 @pytest.mark.usefixtures("own")
