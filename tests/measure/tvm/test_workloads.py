@@ -431,7 +431,7 @@ def test_a_program_that_is_slow_to_check_needs_a_numpy_function(
 ) -> None:
     """Each process that checks winners would wait for it."""
     monkeypatch.setattr(room.workloads, "_LONGEST_CHECK", 0.0)
-    with pytest.raises(TargetError, match=r"took 0 s; have the function return a PrimFunc and a faster"):
+    with pytest.raises(TargetError, match=r"took \d+ s; have the function return a PrimFunc and a faster"):
         room.propose.check(problem(own_shape("softmax:rows=8_columns=8"), RANDOM, cpu))
     with pytest.raises(InputError, match="has no attribute 'absent'"):
         room.propose.check(problem(own_shape("absent"), RANDOM, cpu))
