@@ -22,6 +22,7 @@ from abtune.stats.variance import (
     seed_values,
     timer_step,
 )
+from abtune.text import most_frequent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +174,7 @@ class Trials:
     tried: int  # trials that were made
     by_status: Mapping[str, int]  # trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``
     lost_share: float  # those that were not ok over those tried; NaN without any
+    reason: str  # the most frequent one of failures, of the runs that tell it; empty if none does
 
 
 def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
@@ -186,8 +188,13 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     by_status = {kind.name.lower(): int(np.count_nonzero(statuses == kind)) for kind in kinds}
     tried = sum(by_status.values())
     lost = tried - by_status["ok"]
+    told = runs_of(dataset, "trial_failure", config).ravel() if "trial_failure" in dataset else ()
     return Trials(
-        config=config, tried=tried, by_status=by_status, lost_share=lost / tried if tried else float("nan")
+        config=config,
+        tried=tried,
+        by_status=by_status,
+        lost_share=lost / tried if tried else float("nan"),
+        reason=most_frequent(map(str, told)),
     )
 
 

@@ -7,6 +7,7 @@ import re
 import reprlib
 import shlex
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -184,6 +185,12 @@ def one_line(text: str) -> str:
     line = " ".join(row.strip() for row in text.splitlines())
     line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:80]}...{word[0][-40:]}", line)
     return printable(line if len(line) <= 2000 else f"{line[:1200]} ... {line[-600:]}")
+
+
+def most_frequent(texts: Iterable[str]) -> str:
+    """Return the most frequent text that is not empty, of equals the first; empty if there is none."""
+    counts = Counter(filter(None, texts))
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def shell_path(path: object) -> str:

@@ -11,7 +11,7 @@ from abtune.compare.settings import Settings
 from abtune.dataset.provenance import CONFOUNDED, caveats_of, of_searches, of_throughputs, trials_made
 from abtune.dataset.schema import RunStatus, labels_of, runs_of
 from abtune.samples import complete_timings, count_trials
-from abtune.text import count, percent, shell_path, some_of
+from abtune.text import count, percent, shell_path, shortened, some_of
 
 
 def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) -> Iterator[str]:
@@ -105,6 +105,7 @@ def of_lost_trials(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     yield (
         f"{percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: {fewest}), so "
         f"{more.config} had fewer schedules to choose from."
+        f"{more.reason and f' Most often: {shortened(more.reason, 120)}'}"
     )
 
 

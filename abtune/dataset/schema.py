@@ -141,6 +141,7 @@ VARIABLES: Mapping[str, Variable] = {
     "trial_latency": Variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
     "trial_status": Variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
     "trial_origin": Variable(TRIAL, "i", "1", "whose search found each candidate", flags=TrialOrigin),
+    "trial_failure": Variable(RUN, "U", "1", "most frequent reason why trials of the run failed"),
     "tuning_time": Variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
     "started": Variable(RUN, "M", MILLISECONDS, "start of the run (UTC)"),
     "finished": Variable(RUN, "M", MILLISECONDS, "end of the run (UTC)"),

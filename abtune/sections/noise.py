@@ -21,7 +21,7 @@ from abtune.samples import Trials, complete_timings, count_trials, extract
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Integers
 from abtune.stats.variance import mean_of_known
-from abtune.text import NOTHING, count, percent, percent_cell, plain_percent, spread_percent
+from abtune.text import NOTHING, count, percent, percent_cell, plain_percent, shortened, spread_percent
 
 _FEW = 10
 # Timing is precise if its error is this share of the noise between seeds.
@@ -70,7 +70,7 @@ def describe_noise(analysis: Analysis) -> Noise:
         pooled=pooled,
         by_shape=by_shape,
         trials=tuple(outcome for outcome in trials if outcome is not None and outcome.tried),
-        caveats=(*_about_dataset(dataset, analysis), *_about_timing(by_shape)),
+        caveats=(*_about_dataset(dataset, analysis), *_about_timing(by_shape), *_about_failures(trials)),
     )
 
 
@@ -141,6 +141,13 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
         )
     elif known:
         yield "The error is less than a tenth of the noise."
+
+
+def _about_failures(trials: Sequence[Trials | None]) -> Iterator[str]:
+    """Yield why the trials of each configuration failed."""
+    for side in trials:
+        if side is not None and side.reason:
+            yield f"Trials of {side.config} failed most often with: {shortened(side.reason, 300)}"
 
 
 _WHAT = (

@@ -98,6 +98,7 @@ def make_record(run: Run, **changes: Any) -> RunRecord:
         "started": "2026-01-02T03:04:05.006",
         "finished": "2026-01-02T03:05:06.007",
         "host": "here",
+        "trial_failure": "run: it failed",
     }
     return RunRecord(**{**fields, **changes})
 

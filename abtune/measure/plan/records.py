@@ -40,6 +40,8 @@ class RunRecord:
     host: str  # machine that drove the run
     # whose search found each trial's schedule; empty if the searches are independent
     trial_origin: list[TrialOrigin] = field(default_factory=list)
+    # the most frequent reason why trials failed; empty without a failure, and in files of earlier versions
+    trial_failure: str = ""
 
     @property
     def key(self) -> str:

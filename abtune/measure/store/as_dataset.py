@@ -195,6 +195,7 @@ def _record(cell: _Cell) -> RunRecord:
         finished=str(cell["finished"].astype("datetime64[ms]")),
         host=str(cell["host"]),
         trial_origin=list(map(TrialOrigin, origins)),
+        trial_failure=cell.get("trial_failure", ""),
     )
 
 
@@ -260,7 +261,7 @@ def records_to_dataset(
         cells,
         axes,
         least={"round": plan.settings.rounds, "repeat": plan.settings.repeats},
-        variables=(*_OF_RUN, *_OF_TRIALS, *STATES, *["trial_origin"] * shared),
+        variables=(*_OF_RUN, *_OF_TRIALS, "trial_failure", *STATES, *["trial_origin"] * shared),
         shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
         attrs={**attrs, DESIGN: SeedDesign.SHARED.value} if shared else attrs,
     )
@@ -268,7 +269,8 @@ def records_to_dataset(
 
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in (*_OF_RUN, *_OF_TRIALS) if name != "device"}
+    names = {*_OF_RUN, *_OF_TRIALS, "trial_failure"} - {"device"}
+    values = {name: getattr(record, name) for name in names}
     if record.trial_origin:
         values["trial_origin"] = record.trial_origin
     winner = json.dumps(record.winner) if record.winner is not None else ""

@@ -21,6 +21,7 @@ from abtune.measure.sweep.session import Session
 from abtune.measure.workers.fork_server import CallFailed, ChildError
 from abtune.measure.workers.gathering import first_error
 from abtune.measure.workers.tasks import in_process, propose
+from abtune.text import most_frequent
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.
 ATTEMPTS = 3
@@ -148,11 +149,11 @@ class Search:
     def _record(self, failure: str) -> RunRecord:
         """Return the record of the run; without a candidate that could be timed it has failed."""
         run, trials = self.run, self.history.trials
+        reason = most_frequent(trial.message for trial in trials)
         # The best of some trials must not pass for the best of all.
         winner = None if failure else self.history.winner
         if winner is None and not failure:
-            reasons = [trial.message for trial in trials if trial.message] or ["the search found nothing"]
-            failure = f"no candidate could be timed; the last: {reasons[-1]}"
+            failure = f"no candidate could be timed: {reason or 'the search found nothing'}"
         is_shared = self.settings.is_shared
         return RunRecord(
             shape=run.shape.label,
@@ -169,6 +170,7 @@ class Search:
             finished=now(),
             host=socket.gethostname(),
             trial_origin=[TrialOrigin(trial.candidate.carried_over) for trial in trials if is_shared],
+            trial_failure=reason,
         )
 
 

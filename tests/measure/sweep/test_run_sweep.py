@@ -258,12 +258,12 @@ def test_the_report_counts_failures_by_kind_and_configuration(store: Store, run:
     faulty = config("faulty", build="hang:0", time_candidate="killed:1")
     plan = small_plan(SMALL, configs=(PLAIN, faulty), trials_per_iteration=4, build_timeout=0.5)
     run_sweep(plan, store)
-    said = run("analyze", str(store.dataset))
-    assert "50% of faulty's trials failed (plain: none)" in " ".join(said.out.split())
-    counted = [
-        line.split()
-        for line in run("analyze", str(store.dataset), "--section", "report,noise").out.splitlines()
-    ]
+    said = " ".join(run("analyze", str(store.dataset)).out.split())
+    assert "50% of faulty's trials failed (plain: none)" in said
+    assert "Most often: build: no answer within 0.5 s" in said
+    lines = run("analyze", str(store.dataset), "--section", "report,noise").out.splitlines()
+    assert "• Trials of faulty failed most often with: build: no answer within 0.5 s" in lines
+    counted = [line.split() for line in lines]
     assert ["configuration", "ok", "build", "failed", "run", "failed", "timed", "out", "lost", "%"] in counted
     assert ["plain", "8", "0", "0", "0", "0.00"] in counted
     assert ["faulty", "4", "0", "2", "2", "50.00"] in counted
@@ -305,14 +305,14 @@ def test_a_shape_of_which_nothing_works_fails_alone(store: Store) -> None:
     assert dataset["latency"].sel(shape=OTHER.label).notnull().all()
     assert dataset["latency"].sel(config="plain").notnull().all()
     (reason,) = failures(dataset.sel(shape=[SMALL.label]), "bad")
-    assert reason.startswith("no candidate could be timed; the last: build: RuntimeError: the fault")
+    assert reason.startswith("no candidate could be timed: build: RuntimeError: the fault")
 
 
 def test_a_search_that_proposes_nothing_ends(store: Store) -> None:
     """A search that finds no candidate at all ends as a failed run and says so."""
     plan = small_plan(SMALL, seeds=1, configs=(PLAIN, config("bad", propose="nothing")))
     dataset = run_sweep(plan, store).dataset
-    assert failures(dataset, "bad") == {"no candidate could be timed; the last: the search found nothing"}
+    assert failures(dataset, "bad") == {"no candidate could be timed: the search found nothing"}
     assert (dataset["run_status"].sel(config="plain") == OK).all()
 
 
