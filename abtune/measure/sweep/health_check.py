@@ -7,9 +7,10 @@ again. So a sweep checks the machine before it keeps such failures.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -100,12 +101,16 @@ async def try_out(plan: Plan, cluster: Cluster) -> dict[str, str]:
     return spaces
 
 
-def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
-    """Return the error of a configuration that fails when it takes over a schedule."""
-    return TargetError(
-        f"configuration {config.name!r} cannot take schedules over: {error}; mend that, and the same "
-        "command goes on"
-    )
+@contextlib.contextmanager
+def taking_over(config: Configuration) -> Iterator[None]:
+    """Name a configuration that fails when it takes over a schedule."""
+    try:
+        yield
+    except CallFailed as error:
+        raise TargetError(
+            f"configuration {config.name!r} cannot take schedules over: {error}; mend that, and the same "
+            "command goes on"
+        ) from None
 
 
 async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
@@ -135,9 +140,8 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     texts = [candidate.text for candidate in candidates]
     try:
         taken = replace(given, config=taker)
-        adopted, _ = await _searched(cluster, in_process, "adopt", taken, texts, frozenset(), 1)
-    except CallFailed as error:
-        raise cannot_take_over(taker, error) from None
+        with taking_over(taker):
+            adopted, _ = await _searched(cluster, in_process, "adopt", taken, texts, frozenset(), 1)
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {taker.name!r}: {with_remedy(str(error))}") from None
     if not texts:
@@ -151,10 +155,9 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
 async def _set_up(cluster: Cluster, what: str, function: str, subject: Problem | Shape) -> str:
     """Return the hash that a function gives what it sets up, with code of the user."""
     try:
-        made: str = await _searched(cluster, set_up, function, subject)
+        return await _searched(cluster, set_up, function, subject)
     except ChildError as error:
         raise TargetError(f"{what} cannot be used: {str(error).removeprefix(f'{function}: ')}") from None
-    return made
 
 
 async def _try_kernels(settings: Settings, cluster: Cluster, config: Configuration) -> None:

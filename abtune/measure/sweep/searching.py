@@ -16,9 +16,9 @@ from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, RunRecord
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import try_candidates
-from abtune.measure.sweep.health_check import cannot_take_over
+from abtune.measure.sweep.health_check import taking_over
 from abtune.measure.sweep.session import Session
-from abtune.measure.workers.fork_server import CallFailed, ChildError
+from abtune.measure.workers.fork_server import ChildError
 from abtune.measure.workers.gathering import first_error
 from abtune.measure.workers.tasks import in_process, propose
 from abtune.text import most_frequent
@@ -101,10 +101,8 @@ class Search:
         known = frozenset(trial.candidate.module_hash for trial in history.trials)
         texts = [trial.candidate.text for trial in partner.history.offer(exchange)]
         task = (in_process, "adopt", self._problem, texts, known, count)
-        try:
+        with taking_over(self.run.config):
             candidates, seconds = await self.cluster.run("search", *task, priority=self.priority)
-        except CallFailed as error:
-            raise cannot_take_over(self.run.config, error) from None
         return history.exchanged(candidates, seconds=seconds)
 
     def _rng_seed(self, attempt: int) -> int:

@@ -11,9 +11,8 @@ from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import Rounds, RunRecord, waiting_winners
-from abtune.measure.sweep.health_check import cannot_take_over
+from abtune.measure.sweep.health_check import taking_over
 from abtune.measure.sweep.session import SLACK, Session
-from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.gathering import gather
 from abtune.measure.workers.tasks import Built, library_hash, rebuild, time_winners
 from abtune.shapes import parse_shape
@@ -92,12 +91,9 @@ async def _build(session: Session, records: Sequence[RunRecord], priority: int) 
 
     async def build(record: RunRecord, config: Configuration) -> Built:
         problem = Problem(shape=parse_shape(record.shape), config=config, target=plan.settings.target)
-        try:
-            task = (rebuild, problem, plan.settings, record)
-            built: Built = await session.cluster.run("search", *task, priority=priority)
-        except CallFailed as error:
-            raise cannot_take_over(config, error) from None
-        return built
+        task = (rebuild, problem, plan.settings, record)
+        with taking_over(config):
+            return await session.cluster.run("search", *task, priority=priority)
 
     return await gather(
         build(record, config)
