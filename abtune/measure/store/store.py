@@ -298,8 +298,7 @@ class Store:
 
     def record(self, run: Run) -> RunRecord:
         """Return a finished run."""
-        record: RunRecord = read_file(self._path("runs", run.key))
-        return record
+        return read_file(self._path("runs", run.key))
 
     def forget_run(self, run: Run) -> None:
         """Remove a finished run, and the timings of its winner."""

@@ -53,8 +53,7 @@ def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float
 def set_up(pool: ProcessPool, function: str, subject: Problem | Shape) -> str:
     """Return the hash that a function gives what it sets up; ChildError if that fails or takes too long."""
     with pool.slot("search") as slot:
-        made: str = slot.call(function, subject, timeout=SET_UP_TIMEOUT)
-    return made
+        return slot.call(function, subject, timeout=SET_UP_TIMEOUT)
 
 
 def propose(
