@@ -6,8 +6,8 @@ import asyncio
 import math
 import statistics
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Protocol
 
 from abtune.dataset.schema import RunStatus
@@ -61,7 +61,10 @@ class Session:
         self.transfer = with_transfers(measured.values(), planned=plan.transfer)
         self._measured = {label: len(rounds.winners) for label, rounds in measured.items()}
         self._left = Counter(run.shape.label for run in plan.runs if not store.is_finished(run))
-        self._winners = latencies_of(store.records())
+        # latencies of winners as their searches timed them, seconds, by shape and configuration
+        self._winners: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for record in store.records():
+            self._note_winner(record)
         self._failed = 0
         self._moved = time.monotonic()  # when the last step was kept
 
@@ -73,17 +76,29 @@ class Session:
     def note_record(self, record: RunRecord) -> None:
         """Count a run that is over; tell failures, and the mean boost of shapes with two winners of both."""
         self._left[record.shape] -= 1
-        for cell, latencies in latencies_of([record]).items():
-            self._winners.setdefault(cell, []).extend(latencies)
-        configs = [config.name for config in self.plan.configs]
-        boost, compared = mean_boost(self._winners, [shape.label for shape in self.plan.shapes], configs)
+        self._note_winner(record)
+        boost, compared = self._mean_boost()
         self._failed += record.status is RunStatus.FAILED
         news = [f"{count(self._failed, 'run')} failed"] if self._failed else []
         if compared:
-            news.append(
-                f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
-            )
+            gain, shapes = percent(boost, signed=True), count(compared, "shape")
+            news.append(f"{self.plan.configs[-1].name} {gain} over {shapes}, not final")
         self.progress.tell("; ".join(news))
+
+    def _note_winner(self, record: RunRecord) -> None:
+        if record.status is RunStatus.COMPLETE:
+            self._winners[record.shape, record.config].append(record.search_latency)
+
+    def _mean_boost(self) -> tuple[float, int]:
+        """Return the mean boost over the shapes with two winners of both, a fraction, and their number."""
+        sides = self.plan.configs[0].name, self.plan.configs[-1].name
+        pairs = ([self._winners[shape.label, side] for side in sides] for shape in self.plan.shapes)
+        ratios = [
+            statistics.geometric_mean(baseline) / statistics.geometric_mean(candidate)
+            for baseline, candidate in pairs
+            if min(len(baseline), len(candidate)) >= 2
+        ]
+        return statistics.geometric_mean(ratios) - 1 if ratios else math.nan, len(ratios)
 
     def advance(self, steps: int) -> None:
         """Count steps whose result was kept just now."""
@@ -110,8 +125,7 @@ class Session:
 
     def _latencies(self, label: str) -> list[float]:
         """Return the seconds of each winner of a shape, by their searches."""
-        cells = (self._winners.get((label, config.name), []) for config in self.plan.configs)
-        return [latency for latencies in cells for latency in latencies]
+        return [latency for config in self.plan.configs for latency in self._winners[label, config.name]]
 
     def is_due(self, label: str) -> bool:
         """Tell whether to re-measure a shape when time is up, although runs are left."""
@@ -136,25 +150,3 @@ class Session:
         devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
         return builds * statistics.median(self.cluster.builds or [BUILD_SECONDS]) + timing / devices
-
-
-def latencies_of(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:
-    """Return the latencies of winners as their searches timed them, seconds, by shape and configuration."""
-    latencies: dict[tuple[str, str], list[float]] = {}
-    for record in records:
-        if record.status is RunStatus.COMPLETE:
-            latencies.setdefault((record.shape, record.config), []).append(record.search_latency)
-    return latencies
-
-
-def mean_boost(
-    winners: Mapping[tuple[str, str], Sequence[float]], shapes: Iterable[str], configs: Sequence[str]
-) -> tuple[float, int]:
-    """Return the mean boost over the shapes with two winners of both sides, a fraction, and their number."""
-    pairs = ([winners.get((shape, configs[side]), ()) for side in (0, -1)] for shape in shapes)
-    ratios = [
-        statistics.geometric_mean(baseline) / statistics.geometric_mean(candidate)
-        for baseline, candidate in pairs
-        if min(len(baseline), len(candidate)) >= 2
-    ]
-    return statistics.geometric_mean(ratios) - 1 if ratios else math.nan, len(ratios)
