@@ -8,6 +8,7 @@ can stop after any step, or between two candidates. It goes on in another proces
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -109,16 +110,12 @@ def waiting_winners(
 ) -> dict[str, list[RunRecord]]:
     """Return the complete runs of each shape that lacks timings of winners, or of their transfers."""
     with_all = [rounds for rounds in measured if rounds.transfers or not transfer]
-    timed = {(rounds.shape, winner.config, winner.seed) for rounds in with_all for winner in rounds.winners}
-    complete: dict[str, list[RunRecord]] = {}
+    timed = {run_key(rounds.shape, one.config, one.seed) for rounds in with_all for one in rounds.winners}
+    complete: dict[str, list[RunRecord]] = defaultdict(list)
     for record in records:
         if record.status is RunStatus.COMPLETE:
-            complete.setdefault(record.shape, []).append(record)
-    return {
-        shape: runs
-        for shape, runs in complete.items()
-        if not {(shape, run.config, run.seed) for run in runs} <= timed
-    }
+            complete[record.shape].append(record)
+    return {shape: runs for shape, runs in complete.items() if not timed.issuperset(run.key for run in runs)}
 
 
 Step: TypeAlias = Literal["propose", "try", "exchange"]
