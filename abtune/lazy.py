@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -11,7 +11,4 @@ Function: TypeAlias = str | Callable[..., Any]
 
 def load(function: Function) -> Any:
     """Return a function, imported if it is given as ``"package.module:name"``."""
-    if not isinstance(function, str):
-        return function
-    module, _, name = function.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return pkgutil.resolve_name(function) if isinstance(function, str) else function
