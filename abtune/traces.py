@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from abtune.configurations import Configuration, import_attribute
 from abtune.errors import DatasetError
@@ -41,17 +41,13 @@ class Instruction:
         return str(self.attributes[0]) if self.name == "Annotate" else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """The steps of one schedule, in order."""
+# The steps of one schedule, in order.
+Trace: TypeAlias = tuple[Instruction, ...]
 
-    instructions: tuple[Instruction, ...]
 
-    def before_postprocessing(self) -> Trace:
-        """Return the part that does not depend on the target."""
-        names = [step.name for step in self.instructions]
-        end = names.index(_POSTPROCESSING) if _POSTPROCESSING in names else len(names)
-        return Trace(instructions=self.instructions[:end])
+def before_postprocessing(trace: Trace) -> Trace:
+    """Return the part of a schedule that does not depend on the target."""
+    return tuple(itertools.takewhile(lambda step: step.name != _POSTPROCESSING, trace))
 
 
 def read_trace(value: object) -> Trace:
@@ -59,7 +55,7 @@ def read_trace(value: object) -> Trace:
     try:
         steps, decisions = json.loads(value) if isinstance(value, str) else value  # type: ignore[misc]
         decided = {int(number): decision for number, decision in decisions}
-        instructions = tuple(
+        return tuple(
             Instruction(
                 name=str(name),
                 inputs=tuple(inputs),
@@ -71,17 +67,13 @@ def read_trace(value: object) -> Trace:
         )
     except (TypeError, ValueError, RecursionError):
         raise DatasetError("a winner, or what a transfer returns, is no schedule trace") from None
-    return Trace(instructions=instructions)
 
 
 def write_trace(trace: Trace) -> list[Any]:
     """Return the JSON value of a trace; the inverse of :func:`read_trace`."""
-    steps = [
-        [step.name, list(step.inputs), list(step.attributes), list(step.outputs)]
-        for step in trace.instructions
-    ]
-    numbered = enumerate(trace.instructions)
-    return [steps, [[number, step.decision] for number, step in numbered if step.decision is not None]]
+    steps = [[step.name, list(step.inputs), list(step.attributes), list(step.outputs)] for step in trace]
+    decisions = [[number, step.decision] for number, step in enumerate(trace) if step.decision is not None]
+    return [steps, decisions]
 
 
 # A trace can link code into a kernel (``pragma_import_llvm``) or call intrinsics that do. So only what
@@ -100,7 +92,7 @@ _ANNOTATIONS = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit"}
 
 def require_allowed(trace: Trace) -> None:
     """Check that a trace does nothing but what MetaSchedule's own design spaces do."""
-    for step in trace.instructions:
+    for step in trace:
         key = step.annotation
         if step.name not in _INSTRUCTIONS:
             refused = f"the instruction {step.name!r}"
@@ -115,21 +107,19 @@ def require_allowed(trace: Trace) -> None:
 
 def without_pipeline(trace: Trace) -> Trace:
     """Return the schedule without its pipeline, the same if it has none."""
-    marked = {step.inputs[0] for step in trace.instructions if step.annotation.startswith(PREFIX)}
+    marked = {step.inputs[0] for step in trace if step.annotation.startswith(PREFIX)}
     # A fusion that makes only such loops was for nothing but the pipeline.
-    kept = tuple(
+    return tuple(
         step
-        for step in trace.instructions
+        for step in trace
         if not step.annotation.startswith(PREFIX)
         and not (step.name == "Fuse" and marked.issuperset(step.outputs))
     )
-    return Trace(instructions=kept)
 
 
 def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     """Return the schedule with a pipeline whose computation is at a stage, in place of any it has."""
-    plain = without_pipeline(trace)
-    steps = plain.instructions
+    steps = without_pipeline(trace)
     copies = [number for number, step in enumerate(steps) if step.annotation == COPY]
     # Without copies to shared memory no split comes before, so there is nothing to pipeline.
     position = copies[-1] + 1 if copies else 0
@@ -145,7 +135,7 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     for key, value in (("stage", [0, 0, stage]), ("order", [0, 1, 2]), ("async_stages", [0])):
         marks = (f"{PREFIX}{key}",)
         pipeline.append(Instruction(name="Annotate", inputs=(loop, value), attributes=marks, outputs=()))
-    return Trace(instructions=(*steps[:position], *pipeline, *steps[position:]))
+    return (*steps[:position], *pipeline, *steps[position:])
 
 
 def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
@@ -160,7 +150,7 @@ def adopted(config: Configuration, trace: Trace) -> list[Trace]:
     """Return the variants of a schedule that a configuration could have found."""
     skipped = config.skipped_annotation
     # A design space of its own, with a transfer, does not hold the schedules of another one.
-    is_skipped = bool(skipped) and any(step.annotation == skipped for step in trace.instructions)
+    is_skipped = bool(skipped) and any(step.annotation == skipped for step in trace)
     is_outside = is_skipped or (config.space and config.transfer)
     as_it_is = [] if is_outside else [trace]
     carried = carry_over(config, trace) if config.transfer else []

@@ -18,6 +18,7 @@ from abtune.traces import (
     Instruction,
     Trace,
     adopted,
+    before_postprocessing,
     read_trace,
     require_allowed,
     with_pipeline,
@@ -38,7 +39,7 @@ def step(name: str, **fields: Any) -> Instruction:
 
 def pipeline_stage(trace: Trace) -> int | None:
     """Return the stage of the computation in the pipeline of a schedule; None if it has no pipeline."""
-    stages = (step.inputs[1] for step in trace.instructions if step.annotation == f"{PREFIX}stage")
+    stages = (step.inputs[1] for step in trace if step.annotation == f"{PREFIX}stage")
     return next((int(stage[-1]) for stage in stages), None)
 
 
@@ -89,10 +90,8 @@ def test_decisions_move_with_their_instructions() -> None:
         trace = read_trace(value)
         piped = with_pipeline(trace, STAGES[0])
         assert piped is not None
-        sampled = [(one.outputs, one.decision) for one in trace.instructions if one.decision is not None]
-        assert [
-            (one.outputs, one.decision) for one in piped.instructions if one.decision is not None
-        ] == sampled
+        sampled = [(one.outputs, one.decision) for one in trace if one.decision is not None]
+        assert [(one.outputs, one.decision) for one in piped if one.decision is not None] == sampled
         written = write_trace(piped)
         assert all(written[0][number][0].startswith("Sample") for number, _ in written[1])
         assert without_pipeline(piped) == trace
@@ -100,9 +99,7 @@ def test_decisions_move_with_their_instructions() -> None:
 
 def test_what_has_no_copies_gets_no_pipeline() -> None:
     """A schedule without copies into shared memory has nothing to pipeline."""
-    trace = Trace(
-        instructions=(Instruction(name="GetSBlock", inputs=(), attributes=("C", "main"), outputs=("b0",)),)
-    )
+    trace = (step("GetSBlock", attributes=("C", "main"), outputs=("b0",)),)
     assert with_pipeline(trace, STAGES[0]) is None
     assert without_pipeline(trace) == trace
 
@@ -110,9 +107,9 @@ def test_what_has_no_copies_gets_no_pipeline() -> None:
 def test_the_part_before_postprocessing_is_free_of_the_target() -> None:
     """Vector widths and thread bindings of copies stand behind the mark."""
     trace = read_trace(next(winners("async")))
-    first = trace.before_postprocessing()
-    assert 0 < len(first.instructions) < len(trace.instructions)
-    assert "Vectorize" not in {step.name for step in first.instructions}
+    first = before_postprocessing(trace)
+    assert 0 < len(first) < len(trace)
+    assert "Vectorize" not in {step.name for step in first}
 
 
 def test_winners_of_real_searches_are_allowed() -> None:
@@ -151,7 +148,7 @@ def test_what_design_spaces_never_write_is_refused(added: Instruction, said: str
     """A trace that links code, or does what the rules never do, is named and not applied."""
     trace = read_trace(next(winners("async")))
     with pytest.raises(DatasetError, match=said):
-        require_allowed(Trace(instructions=(*trace.instructions, added)))
+        require_allowed((*trace, added))
 
 
 @pytest.mark.parametrize("value", [None, 3, "x", "[]", [[["Split"]], []], [[], [[0]]], "[" * 100_000])
@@ -164,7 +161,7 @@ def test_what_is_no_trace_is_one_line(value: object) -> None:
 def test_prefix_covers_all_keys_of_a_pipeline() -> None:
     """A schedule without pipeline has no annotation of one left."""
     for value in winners("async"):
-        keys = {step.annotation for step in without_pipeline(read_trace(value)).instructions}
+        keys = {step.annotation for step in without_pipeline(read_trace(value))}
         assert not [key for key in keys if key.startswith(PREFIX)]
 
 
@@ -184,5 +181,5 @@ def test_a_configuration_takes_over_what_it_could_have_found() -> None:
     assert adopted(ASYNC, piped)[0] == piped
     own = Configuration(name="own", space="module:space")
     assert adopted(own, plain) == [plain]
-    shorter = Trace(instructions=plain.instructions[:-1])
+    shorter = plain[:-1]
     assert adopted(replace(own, transfer=f"{__name__}:doubled"), plain) == [shorter, shorter]

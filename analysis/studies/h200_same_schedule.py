@@ -26,7 +26,7 @@ from abtune.measure.tvm.workloads import tensor_program
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.sections.same_schedule.same_schedule import Reading, SameSchedule, describe_same_schedule
 from abtune.shapes import parse_shape
-from abtune.traces import carry_over, read_trace, write_trace
+from abtune.traces import before_postprocessing, carry_over, read_trace, write_trace
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")
@@ -102,7 +102,7 @@ def winners(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def fitting(label: str, record: str) -> list[bool]:
     """Return for each limit whether a pipeline fits into the schedule."""
-    trace = read_trace(json.loads(record)[0]).before_postprocessing()
+    trace = before_postprocessing(read_trace(json.loads(record)[0]))
     modules = []
     for variant in carry_over(CONFIGURATIONS["async"], trace):
         schedule = tvm.s_tir.Schedule(tensor_program(parse_shape(label)), error_render_level="none")

@@ -65,15 +65,11 @@ def dynamic(trace: list[Any]) -> list[list[Any]]:
 
 
 def _in_dynamic(trace: Trace) -> Trace:
-    return Trace(
-        instructions=tuple(
-            replace(
-                step, attributes=tuple("shared.dyn" if one == "shared" else one for one in step.attributes)
-            )
-            if step.name == "CacheRead"
-            else step
-            for step in trace.instructions
-        )
+    return tuple(
+        replace(step, attributes=tuple("shared.dyn" if one == "shared" else one for one in step.attributes))
+        if step.name == "CacheRead"
+        else step
+        for step in trace
     )
 
 

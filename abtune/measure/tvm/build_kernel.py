@@ -15,7 +15,7 @@ from abtune.measure.tvm.load_tvm import ms, record_text, shash2hex, tvm
 from abtune.measure.tvm.propose import search_context
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.measure.tvm.workloads import tensor_program
-from abtune.traces import Trace, adopted, read_trace, require_allowed, write_trace
+from abtune.traces import Trace, adopted, before_postprocessing, read_trace, require_allowed, write_trace
 from abtune.traces import carry_over as carried_over
 
 
@@ -61,7 +61,7 @@ def adopt(
 def _before_postprocessing(problem: Problem, record: list[Any]) -> Trace:
     trace = read_trace(record[0])
     require_own_trace(problem, trace)
-    return trace.before_postprocessing()
+    return before_postprocessing(trace)
 
 
 def _fit(problem: Problem, trace: Trace) -> Any | None:

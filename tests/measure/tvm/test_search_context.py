@@ -110,8 +110,8 @@ def test_innermost_tiles_of_vector_tiles_have_16_floats(
         for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
             trace = read_trace(candidate.record[0])
             room.build_kernel.require_own_trace(problem(GEMM, config, cpu), trace)
-            names = [step.name for step in trace.instructions]
-            vectors = sum(step.name == "Split" and step.inputs[-1] == 16 for step in trace.instructions)
+            names = [step.name for step in trace]
+            vectors = sum(step.name == "Split" and step.inputs[-1] == 16 for step in trace)
             traits.add((names.count("SamplePerfectTile"), vectors, "CacheWrite" in names))
         return traits
 
