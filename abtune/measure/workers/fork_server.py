@@ -221,22 +221,19 @@ class Fork:
         self._code: int | None = None
         self._lock = threading.Lock()
 
-    def exit_code(self) -> int | None:
-        """Return the exit code as :mod:`subprocess` does; None while it runs."""
-        with self._lock:
-            if self._code is None:
-                # Told once. If the fork server has died, its children die too, and the code is lost.
-                answer = self._fork_server.ask({"pid": self.pid, "parent": self._parent}, [])
-                self._code = answer.get("code", -signal.SIGKILL)
-            return self._code
-
     def wait(self, timeout: float) -> int | None:
         """Wait for its end, at most `timeout` seconds; return the exit code, or None if it still runs."""
         end = time.monotonic() + timeout
-        while self.exit_code() is None and time.monotonic() < end:
+        while True:
+            with self._lock:
+                if self._code is None:
+                    # Told once. If the fork server has died, its children die too, and the code is lost.
+                    answer = self._fork_server.ask({"pid": self.pid, "parent": self._parent}, [])
+                    self._code = answer.get("code", -signal.SIGKILL)
+            if self._code is not None or time.monotonic() >= end:
+                return self._code
             # It is a child of the fork server, and a process can wait for its own children only.
             time.sleep(0.002)
-        return self._code
 
     def kill(self) -> None:
         """Kill it and what it has started; safe from any thread."""
