@@ -36,6 +36,8 @@ class ProcessPool(WorkerPlugin):
         self._facts = facts
         self._counts = (searchers, devices)
         self._slots: list[Slot] = []
+        # Errors and memory of a GPU may outlive the call of a kernel.
+        self.device_is_apart = not facts.shares_cores
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """Set up the slots; their processes start with the first calls."""
@@ -64,11 +66,6 @@ class ProcessPool(WorkerPlugin):
             slot.close()
         self._fork_server.close()
         self._scratch.close()
-
-    @property
-    def device_is_apart(self) -> bool:
-        """Whether kernels run on a GPU, where errors and memory may outlive a call."""
-        return not self._facts.shares_cores
 
     @contextlib.contextmanager
     def slot(self, kind: str) -> Iterator[Slot]:
