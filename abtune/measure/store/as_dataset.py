@@ -38,6 +38,7 @@ _Cell: TypeAlias = Mapping[str, Any]
 # Every sweep's dataset has these variables, also before its first run.
 _OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
 _OF_TRIALS = ("trial_latency", "trial_status")
+_OF_TRANSFERS = ("transfer_status", "transfer_kernel", "transfer_latency")
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
@@ -214,8 +215,7 @@ def _times(cell: _Cell, host: str) -> WinnerTimes:
 def _transfers(dataset: xr.Dataset) -> dict[str, list[WinnerTimes]]:
     """Return the transfers of each shape; winners as their own configuration built them are none here."""
     transfers: dict[str, list[WinnerTimes]] = defaultdict(list)
-    names = ("transfer_status", "transfer_kernel", "transfer_latency")
-    for (shape, config, origin, seed), cell in cells_of(dataset, names, TRANSFER):
+    for (shape, config, origin, seed), cell in cells_of(dataset, _OF_TRANSFERS, TRANSFER):
         status = TransferStatus(int(cell["transfer_status"]))
         if config != origin and status is not TransferStatus.MISSING:
             times = WinnerTimes(config=config, seed=seed, origin=origin, status=status)
@@ -296,9 +296,8 @@ def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Datase
         cells[shape, times.config, times.origin, times.seed] = {**values, **timed}
     # As TRANSFER: shape, configuration that built it, origin, seed.
     labels = [dataset[axis].values.tolist() for axis in ("shape", "config", "config", "seed")]
-    names = ("transfer_status", "transfer_kernel", "transfer_latency")
     least = {name: dataset.sizes[name] for name in ("round", "repeat")}
-    return add_variables(dataset, **padded(names, cells, labels, least))
+    return add_variables(dataset, **padded(_OF_TRANSFERS, cells, labels, least))
 
 
 def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, WinnerTimes]]:
