@@ -62,13 +62,12 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in groups, with the sections below what is shown."""
-        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        words = MAIN | {_option(name): entry.words for name, entry in SECTIONS.items() if name != "explain"}
+        groups = {_JUDGED: [], _SHOWN: [], "Sections": [*words.items()], _METHODS: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
                 groups[_GROUPS.get(str(param.name), _METHODS)].append(record)
-        words = MAIN | {_option(name): entry.words for name, entry in SECTIONS.items() if name != "explain"}
-        groups = {_JUDGED: [], _SHOWN: [], "Sections": [*words.items()]} | groups
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
