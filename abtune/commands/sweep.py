@@ -18,7 +18,6 @@ import click
 
 from abtune.commands.common.options import (
     DEFAULT_DATASET,
-    WORKPLACE,
     count_option,
     rng_seed_option,
     split_commas,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from abtune.stats.testing.looks import Look
 
 
-_MOST_SEEDS = 10_000
 _TRIALS = defaults.TRIALS
 _ON_GPU, _ON_CPU = DEFAULT_PAIR["cuda"], DEFAULT_PAIR["llvm"]
 
@@ -60,7 +58,7 @@ Examples:
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1, max=_MOST_SEEDS),
+    type=click.IntRange(min=1, max=10_000),
     help=f"Runs per shape and configuration. [default: {defaults.SEEDS}; until settled: "
     f"{defaults.SEEDS_UNTIL_SETTLED}]",
 )
@@ -349,7 +347,7 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
 
 
 # These options do not change what a sweep does.
-_CIRCUMSTANCES = ("out", "time_limit", *WORKPLACE)
+_CIRCUMSTANCES = ("out", "time_limit", "cores", "scheduler")
 
 
 def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) -> dict[str, Any]:

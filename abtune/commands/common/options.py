@@ -214,10 +214,6 @@ def read_weights_option(value: str | None) -> Weights | None:
     return Weights(name=value, calls=read_weights(path), not_covered="", strict=True)
 
 
-# Options that say where and how fast work is done; they do not change what is done.
-WORKPLACE = ("cores", "scheduler")
-
-
 def duration(value: str) -> float:
     """Return the seconds of a time span such as ``90s``, ``15m`` or ``2h``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", value.strip())
