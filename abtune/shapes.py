@@ -27,7 +27,7 @@ class _Workload:
         """The label as published, such as ``M=512_N=256_K=640``."""
         return self.template.format(self)
 
-    def _require_sizes(self) -> None:
+    def __post_init__(self) -> None:
         for name in self.__slots__:
             size = getattr(self, name)
             if size < 0 or (size == 0 and name != "padding"):
@@ -61,7 +61,7 @@ class Conv2d(_Workload):
     dilation: int
 
     def __post_init__(self) -> None:
-        self._require_sizes()
+        _Workload.__post_init__(self)  # super() does not find it in a class with slots
         if self.output_shape[1] < 1 or self.output_shape[2] < 1:
             raise InputError(f"{self.label}: the filter is larger than the padded input")
 
@@ -95,9 +95,6 @@ class Gemm(_Workload):
     m: int
     n: int
     k: int
-
-    def __post_init__(self) -> None:
-        self._require_sizes()
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
