@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 from abtune.errors import InputError, unknown_name
 
@@ -145,7 +146,6 @@ _OWN = re.compile(rf"([A-Za-z_][\w.]*:[A-Za-z_]\w*)(?::({_SIZE}(?:_{_SIZE})*))?"
 
 Published: TypeAlias = Conv2d | Gemm
 Shape: TypeAlias = Published | OwnShape
-ShapeT = TypeVar("ShapeT", bound=Shape)
 
 # The labels of both kinds, with a group of digits for each field.
 _PATTERNS: Mapping[type[Published], re.Pattern[str]] = {
@@ -155,28 +155,29 @@ _PATTERNS: Mapping[type[Published], re.Pattern[str]] = {
 
 def parse_shape(label: str) -> Shape:
     """Read a shape from its label, also one of the user; the inverse of ``shape.label``."""
-    if match := _OWN.fullmatch(label):
-        sizes = (size.split("=") for size in re.findall(_SIZE, match[2] or "", re.ASCII))
-        own = OwnShape(workload=match[1], sizes=tuple((name, int(number)) for name, number in sizes))
-        return _same_label(own, label)
-    if ":" in label:
-        raise InputError(
-            f"{label!r} is no workload; write mine:softmax or mine:product:m=512_n=256 for code in mine.py"
-        )
-    return _parse_published(label)
-
-
-def _same_label(shape: ShapeT, label: str) -> ShapeT:
+    shape = _read_own(label) if ":" in label else _read_published(label)
+    if shape is None:
+        raise unknown_name("shape", label, [shape.label for preset in PRESETS.values() for shape in preset])
     if shape.label != label:  # a leading zero would give one shape two names
         raise InputError(f"write shape {label!r} as {shape.label!r}")
     return shape
 
 
-def _parse_published(label: str) -> Published:
+def _read_own(label: str) -> OwnShape:
+    match = _OWN.fullmatch(label)
+    if match is None:
+        raise InputError(
+            f"{label!r} is no workload; write mine:softmax or mine:product:m=512_n=256 for code in mine.py"
+        )
+    sizes = (size.split("=") for size in re.findall(_SIZE, match[2] or "", re.ASCII))
+    return OwnShape(workload=match[1], sizes=tuple((name, int(number)) for name, number in sizes))
+
+
+def _read_published(label: str) -> Published | None:
     for kind, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(label):
-            return _same_label(kind(**{name: int(text) for name, text in match.groupdict().items()}), label)
-    raise unknown_name("shape", label, [shape.label for preset in PRESETS.values() for shape in preset])
+            return kind(**{name: int(text) for name, text in match.groupdict().items()})
+    return None
 
 
 def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
@@ -232,10 +233,10 @@ def _meant(entry: str, labels: Sequence[str]) -> Iterator[str]:
 
 def shape_named(label: str) -> Published | None:
     """Return the shape that a published label names; None for any other text."""
-    try:
-        return _parse_published(label)
-    except InputError:
-        return None
+    with contextlib.suppress(InputError):  # of sizes that no shape has
+        shape = _read_published(label)
+        return shape if shape and shape.label == label else None
+    return None
 
 
 def shape_values(
