@@ -29,12 +29,7 @@ class TargetFacts:
     versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
     # random schedules a second that each core samples while all do, in a short trial; zero without one
     rate: float = 0.0
-    has_graphs: bool = False  # whether a CUDA graph can launch the calls of a kernel
-
-    @property
-    def launched_by(self) -> str:
-        """What launches the calls of a winner, see :class:`abtune.measure.plan.problem.Settings`."""
-        return "graph" if self.has_graphs else "stream"
+    launched_by: str = "stream"  # what launches the calls of a winner, see Timing
 
     @property
     def shares_cores(self) -> bool:

@@ -35,7 +35,7 @@ def describe_target(spec: str) -> TargetFacts:
         devices=_device_names(kind),
         threads=int(target.attrs["num-cores"]) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
-        has_graphs=kind == "cuda" and has_graphs(tvm.cuda(0)),
+        launched_by="graph" if kind == "cuda" and has_graphs(tvm.cuda(0)) else "stream",
     )
 
 

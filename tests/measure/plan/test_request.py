@@ -28,7 +28,7 @@ CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, dev
 
 def test_graphs_launch_winners_where_they_can() -> None:
     """A search launches one by one. A plan without graphs says nothing of them, as old plans do."""
-    graphs = replace(GPU, has_graphs=True)
+    graphs = replace(GPU, launched_by="graph")
     settings = OPEN.plan_for(graphs).settings
     assert settings.round_timing.launched_by == "graph"
     assert settings.search_timing.launched_by == "stream"

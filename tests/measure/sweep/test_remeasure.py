@@ -39,14 +39,14 @@ def remeasured_at(
     *,
     transfer: bool = False,
     time_limit: float = math.inf,
-    has_graphs: bool = False,
+    launched_by: str = "stream",
     **changes: object,
 ) -> Outcome:
     """Re-measure the winners of a dataset into a store."""
     settings = replace(settings_from_dataset(dataset), **changes)
     meanings = json.loads(dataset.attrs.get("configurations", "[]"))
     own = tuple(Configuration(**meaning) for meaning in meanings)
-    workplace = make_workplace(make_facts(has_graphs=has_graphs))
+    workplace = make_workplace(make_facts(launched_by=launched_by))
     plan = remeasuring_plan(dataset, settings, workplace.facts, own, transfer=transfer)
     about = about_new_timings(dataset, workplace.facts.devices[0], "2026-02-02T00:00:00+00:00")
     adopt_winners(dataset, plan, store, about)
@@ -110,7 +110,7 @@ def test_graphs_launch_all_winners_that_are_measured_again(store: Store, tmp_pat
     """Whatever launched them in the sweep, this machine decides; a measurement that goes on keeps its way."""
     swept = run_sweep(small_plan(configs=(PLAIN, NEW)), store).dataset
     assert "launched_by" not in json.loads(swept.attrs["settings"])
-    new = remeasured_at(swept, Store(tmp_path / "new.nc"), has_graphs=True).dataset
+    new = remeasured_at(swept, Store(tmp_path / "new.nc"), launched_by="graph").dataset
     assert json.loads(new.attrs["settings"])["launched_by"] == "graph"
     assert "launched_by" not in json.loads(remeasured(new).attrs["settings"])
 
