@@ -117,6 +117,8 @@ class Gemm(_Workload):
 class OwnShape:
     """A workload of the user: Python code that makes its TVM program, and the sizes which that takes."""
 
+    flop: ClassVar[float] = math.nan  # unknown
+
     workload: str  # as module:function
     sizes: tuple[tuple[str, int], ...] = ()  # names and values of the arguments
 
@@ -133,11 +135,6 @@ class OwnShape:
         """The label, such as ``mine:batch_matmul:b=12_m=128``; without sizes, ``mine:softmax``."""
         sizes = "_".join(f"{name}={size}" for name, size in self.sizes)
         return f"{self.workload}:{sizes}" if sizes else self.workload
-
-    @property
-    def flop(self) -> float:
-        """NaN: unknown."""
-        return math.nan
 
 
 _LONGEST_LABEL = 150
