@@ -28,11 +28,9 @@ from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.shapes import parse_shape
 from abtune.text import listed, shortened
 
-# What stands where a file or folder of a sweep has to be.
-_IN_THE_WAY = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR)
 _REMEDIES = {
     **dict.fromkeys(NO_ROOM, "make room"),
-    **dict.fromkeys(_IN_THE_WAY, "move it away"),
+    **dict.fromkeys((errno.EEXIST, errno.EISDIR, errno.ENOTDIR), "move it away"),
     errno.EFBIG: "raise ulimit -f",
 }
 _UNREADABLE = (

@@ -8,6 +8,7 @@ machine code is the same. Source that uses a trait does not compile like this, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 
@@ -40,12 +41,10 @@ _OPTIONS = ("-default-device", "--device-int128", "--use_fast_math")
 
 def load_libraries() -> None:
     """Load the CUDA runtime that pip installed, if there is one, so that TVM finds it by name."""
-    try:
+    with contextlib.suppress(Exception):  # without the package or the library TVM searches by itself
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         load_nvidia_dynamic_lib("cudart")
-    except Exception:  # noqa: BLE001 - without the package or the library TVM searches by itself
-        return
 
 
 def why_no_gpu() -> str:
