@@ -249,7 +249,6 @@ async def _local(workplace: Workplace) -> AsyncIterator[tuple[Client, Mapping[st
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + DEVICE_THREADS * devices
-    resources = {"search": cores, "device": devices}
     with scratch_folder() as scratch, dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}):
         async with (
             LocalCluster(
@@ -263,11 +262,11 @@ async def _local(workplace: Workplace) -> AsyncIterator[tuple[Client, Mapping[st
                 scheduler_kwargs={"dashboard": False},
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
-                resources=resources,
+                resources={"search": cores, "device": devices},
             ) as local,
-            Client(local, asynchronous=True, set_as_default=False) as client,
+            connected(local.scheduler_address) as made,
         ):
-            yield client, {"": {**resources, THREADS: threads}}
+            yield made
 
 
 def device_threads(offers: Sequence[Offer]) -> int:
