@@ -175,9 +175,10 @@ def settle(
             # The dataset may have shapes that earlier sessions searched without looks.
             labels = {shape.label for shape in left.shapes} - {*dropped_shapes(looks)}
             unsettled = goes_on(dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)}), labels)
-            # Decided once: with more seeds, all winners of a shape are timed anew.
-            if number >= already:
-                looks = _drop(looks, number, unsettled)
+            # Decided once: with more seeds, all winners of a shape are timed anew. The last look drops none.
+            if already <= number < len(looks) - 1:
+                hopeless = tuple(label for label, is_promising in unsettled.items() if not is_promising)
+                looks = (*looks[:number], replace(look, dropped=hopeless), *looks[number + 1 :])
             dropped = {*dropped_shapes(looks)}
             further = unsettled.keys() - dropped
             left = replace(left, shapes=tuple(shape for shape in left.shapes if shape.label in further))
@@ -193,14 +194,6 @@ def settle(
         if not left.shapes:
             break
     return outcome
-
-
-def _drop(looks: tuple[Look, ...], number: int, promising: Mapping[str, bool]) -> tuple[Look, ...]:
-    """Return the looks after one of them dropped the shapes without promise; the last one drops nothing."""
-    if number == len(looks) - 1:
-        return looks
-    hopeless = tuple(label for label, is_promising in promising.items() if not is_promising)
-    return (*looks[:number], replace(looks[number], dropped=hopeless), *looks[number + 1 :])
 
 
 def looks_of(plan: Plan) -> tuple[Look, ...]:
