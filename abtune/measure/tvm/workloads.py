@@ -263,11 +263,7 @@ def _conv2d_by_numpy(shape: Conv2d, data: Array, weight: Array) -> Array:
     padded = np.pad(data, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
     rows, columns = shape.output_shape[1:3]
     output = np.zeros(shape.output_shape, dtype=np.float32)
-    for r in range(shape.r):
-        for s in range(shape.s):
-            top, left = r * spread, s * spread
-            window = padded[
-                :, top : top + (rows - 1) * step + 1 : step, left : left + (columns - 1) * step + 1 : step
-            ]
-            output += np.tensordot(window, weight[r, s], axes=1)
+    for r, s in np.ndindex(shape.r, shape.s):
+        window = padded[:, r * spread :: step, s * spread :: step][:, :rows, :columns]
+        output += np.tensordot(window, weight[r, s], axes=1)
     return output
