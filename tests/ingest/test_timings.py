@@ -1201,6 +1201,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ),
         (HEADING + "x,a,0,0\n", {}, "line 2: column time_us: a time must be positive, not 0"),
         (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no timings"),
+        ("shape,config,time_us\nx,a,nan\nx,b,\n", {"seed_is": "timing"}, "has no timings"),
         (HEADING + "x,a,0,-inf\n", {}, "line 2: column time_us: a time must be positive, not -inf"),
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4; complete the line or take"),

@@ -60,10 +60,10 @@ def import_readings(
     if seed_is == PAIR and what == "file":
         readings = _numbered_by_file(readings)
     rounds = _by_cell(readings, shape)
-    if not any(rounds.values()):
-        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     if each_a_seed := seed_is == "timing" or each_a_line:
         rounds = _split(rounds)
+    if not any(rounds.values()):
+        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     of_files = dict(_named(readings, shape))
     configs_of = {file.path: {config for *_, config in cells} for file, cells in of_files.items() if cells}
     if seed_is == PAIR:
