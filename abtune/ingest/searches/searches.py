@@ -43,11 +43,6 @@ class Search:
     targets: Collection[str] = ()  # as the file says; none if it does not
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
 
-    @property
-    def latency(self) -> float:
-        """The search's own time of its winner, in seconds; NaN if no candidate could be timed."""
-        return fastest(self.trials)
-
 
 def fastest(trials: Sequence[Trial]) -> float:
     """Return the least time of the candidates that ran; NaN if none did."""
@@ -165,7 +160,8 @@ def _labels(searches: Sequence[Search], told: str) -> list[str]:
 
 def _values(search: Search) -> dict[str, Any]:
     """Return the variables that a search knows."""
-    latency, is_failed = search.latency, math.isnan(search.latency)
+    latency = fastest(search.trials)
+    is_failed = math.isnan(latency)
     values: dict[str, Any] = {"winner": search.winner} if search.winner else {}
     if is_failed:
         values["failure"] = "no candidate could be timed"
