@@ -251,11 +251,9 @@ def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
     # Versions of TVM may make different programs of the same code.
     version = attrs.get("tvm_version")
-    yield from ((f"code of {name} (TVM {version})", made) for name, made in _own_code(attrs).items())
-
-
-def _own_code(attrs: _Attrs) -> dict[str, Any]:
-    return parsed(attrs, OWN_CODE, dict)
+    yield from (
+        (f"code of {name} (TVM {version})", made) for name, made in parsed(attrs, OWN_CODE, dict).items()
+    )
 
 
 def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
@@ -270,7 +268,7 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
     if all(map(configurations_of, members)):
         union = {name: meaning for attrs in members for name, meaning in configurations_of(attrs).items()}
         shared["configurations"] = json.dumps(list(union.values()))
-    if code := {name: made for attrs in members for name, made in _own_code(attrs).items()}:
+    if code := {name: made for attrs in members for name, made in parsed(attrs, OWN_CODE, dict).items()}:
         shared[OWN_CODE] = json.dumps(code)
     return shared
 
