@@ -366,12 +366,10 @@ def dataset_from_cells(
         shapes=axes["shape"],
         configs=axes["config"],
         seeds=axes["seed"],
-        workloads=shape_values.get("workload"),
         run_status=arrays.pop("run_status"),
         attrs=attrs,
     )
-    per_shape = {name: values for name, values in shape_values.items() if name != "workload"}
-    return add_variables(dataset, **per_shape, **arrays)
+    return add_variables(dataset, **shape_values, **arrays)
 
 
 def padded(
