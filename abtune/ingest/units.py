@@ -41,8 +41,8 @@ _SPELLED = {
     **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds", "miliseconds"), "ms"),
     **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
     **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
-    **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
-    **{unit: unit for unit in ("mb/s", "gb/s", "tb/s")},
+    **{f"{unit[:-1]}/s": unit for unit in FLOPS},  # gflop/s
+    **{unit: unit for unit in RATES},
 }
 # A number with commas between thousands, perhaps: 1,234 may have decimals.
 _THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?(?![0-9,.])")
