@@ -191,12 +191,12 @@ def read_columns(row: Sequence[str], names: Mapping[str, str], unit: str) -> Tab
 def _read_wide(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Table | None:
     """Return the table if it has a column for each configuration; else None."""
     others = _configurations(row, columns).values()
-    first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-    has_stub = {"shape"} & {*first, *columns} or ({"seed", "round", "repeat"} & {*columns} and unit)
+    with_shape = {"shape": 0, **columns} if row[0].casefold() in SHAPES else columns
+    has_stub = "shape" in with_shape or ({"seed", "round", "repeat"} & {*columns} and unit)
     is_wide = len(others) > 1 and (has_stub or have_units([*others], UNITS))
     if not is_wide or time_columns(row) or {"config", "unit"} & {*columns}:
         return None
-    table = read_wide_columns(row, {**first, **columns}, unit)
+    table = read_wide_columns(row, with_shape, unit)
     if unit and unit not in table.units.values():
         raise InputError(f"the unit is told twice, by the headings and by --unit {unit}; keep one")
     return table
@@ -205,9 +205,8 @@ def _read_wide(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Tab
 def _with_time(row: Sequence[str], columns: Mapping[str, int]) -> dict[str, int]:
     """Return the columns with the one that holds the times by its name, or that alone may hold them."""
     times, others = time_columns(row), [*_configurations(row, columns).values()]
-    first = {"shape": 0} if row[0].casefold() in SHAPES else {}
-    if not times and len(others) == 1 and {"shape"} & {*first, *columns} and _may_be_time(others[0]):
-        return {**first, **columns, "time": row.index(others[0])}
+    if not times and len(others) == 1 and "shape" in columns and _may_be_time(others[0]):
+        return {**columns, "time": row.index(others[0])}
     if len(times) != 1:
         raise DatasetError(
             f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among {listed_columns(row)}; "
