@@ -162,9 +162,7 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
                 if row[0] != str(number):
                     remedy = "call it shape if it says what was timed, or write the table without its index"
                     raise DatasetError(f"line {line}: the first column has no name; {remedy}")
-            if start or len(row) > end:
-                row = row[start:] if any(row[end:]) else row[start:end]
-            yield line, row
+            yield line, row[start:] if any(row[end:]) else row[start:end]
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}; close each quote, or take it out") from None
 
