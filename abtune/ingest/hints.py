@@ -230,12 +230,12 @@ def _hint_of_markdown(text: str) -> str:
 
 def _about_bare_units(columns: Sequence[str]) -> str:
     """Return how to write units that stand behind a blank, such as main TFLOPS; empty if none does."""
-    bare = {name: unit for name in columns if unit_named(unit := name.rpartition(" ")[2]) and unit != name}
-    if not bare:
-        return ""
-    name, unit = next(iter(bare.items()))
-    bracketed = f"{name.removesuffix(unit).rstrip(' ,')} ({unit})"
-    return f"write units in brackets, such as {shortened(bracketed)}"
+    for column in columns:
+        name, blank, unit = column.rpartition(" ")
+        if blank and unit_named(unit):
+            bracketed = f"{name.rstrip(' ,')} ({unit})"
+            return f"write units in brackets, such as {shortened(bracketed)}"
+    return ""
 
 
 def _about_configs(columns: Sequence[str]) -> str:
