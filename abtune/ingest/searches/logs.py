@@ -137,7 +137,7 @@ def _signature(text: str) -> tuple[str, str] | None:
     stripped = text.lstrip(" ")
     name, _, rest = stripped.removeprefix("def ").partition("(")
     arguments = rest[: rest.rfind(")") + 1]
-    if stripped in {text, name} or not stripped.startswith("def ") or "T.Buffer" not in arguments:
+    if stripped == text or not stripped.startswith("def ") or "T.Buffer" not in arguments:
         return None
     sizes = [re.findall(r"\d+", match["size"], re.ASCII) for match in _BUFFER.finditer(arguments)]
     return name, ",".join("x".join(extents) for extents in sizes)
