@@ -271,6 +271,14 @@ def test_bad_records_are_named(copied: Path, how: Callable[[list[Any]], Any], sa
         read_one(copied)
 
 
+def test_the_type_of_an_argument_is_a_text(copied: Path) -> None:
+    """A list in its place is refused in one line."""
+    path = copied / RECORDS
+    path.write_text(path.read_text(encoding="utf-8").replace('"float32"', '["float32"]'), encoding="utf-8")
+    with pytest.raises(DatasetError, match="an argument is not a tensor of fixed sizes"):
+        read_one(copied)
+
+
 def test_a_record_cut_short_is_named(copied: Path) -> None:
     """A search that was killed while it wrote leaves half a line."""
     path = copied / RECORDS

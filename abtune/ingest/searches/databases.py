@@ -15,7 +15,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -109,7 +109,7 @@ def _read_workloads(text: str) -> list[tuple[str, str]]:
 def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
     arguments = records[0][1][3]
     with well_formed("an argument is not a tensor of fixed sizes"):
-        dtypes = [dtype for _, dtype, _ in arguments]
+        dtypes = {dtype for _, dtype, _ in arguments}
         sizes = tuple(tuple(map(int, size)) for _, _, size in arguments)
     timed = [record for record in records if record[0][0] is TrialStatus.OK]
     best = min(timed, key=lambda record: record[0][1], default=None)
@@ -159,7 +159,7 @@ _CONV2D = re.compile(
 )
 
 
-def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> str:
+def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Collection[str]) -> str:
     """Return the published label of a workload; its sizes and hash if that is not certain."""
     shape = _recognise(module, sizes) if set(dtypes) == {"float32"} else None
     by_sizes = f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}"
