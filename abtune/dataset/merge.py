@@ -157,7 +157,10 @@ def _about_unlike(named: Mapping[str, xr.Dataset]) -> Iterator[Caveat]:
     """Yield what differs between the configurations, as the datasets say, and because they are apart."""
     for dataset in named.values():
         yield from caveats_of(dataset.attrs)
-    sources = _sources(named)
+    sources: dict[str, dict[str, set[str]]] = {}  # which datasets have runs, by shape and configuration
+    for name, dataset in named.items():
+        for shape, config, _ in _runs(dataset, RUN):
+            sources.setdefault(shape, {}).setdefault(config, set()).add(name)
 
     def differ(configs: Sequence[str]) -> Iterator[str]:
         both = [[of[config] for config in configs] for of in sources.values() if of.keys() >= {*configs}]
@@ -169,15 +172,6 @@ def _about_unlike(named: Mapping[str, xr.Dataset]) -> Iterator[Caveat]:
 
     every = dict.fromkeys(name for dataset in named.values() for name in labels_of(dataset, "config"))
     yield from between_each_two([*every], differ)
-
-
-def _sources(named: Mapping[str, xr.Dataset]) -> Mapping[str, Mapping[str, set[str]]]:
-    """Return the datasets that have runs of a shape under a configuration, by shape and configuration."""
-    sources: dict[str, dict[str, set[str]]] = {}
-    for name, dataset in named.items():
-        for shape, config, _ in _runs(dataset, RUN):
-            sources.setdefault(shape, {}).setdefault(config, set()).add(name)
-    return sources
 
 
 def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
