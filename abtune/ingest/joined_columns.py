@@ -39,9 +39,8 @@ def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) 
         return itertools.chain([(number, heading)], rows)
     rows = list(rows)
     end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)], by_name=by_name)
-    if not 0 < end <= len(heading) - least:
-        return [(number, heading), *rows]
-    return join_columns([(number, heading), *rows], range(end))
+    table = [(number, heading), *rows]
+    return join_columns(table, range(end)) if 0 < end <= len(heading) - least else table
 
 
 def join_columns(rows: Iterable[_Row], joined: Sequence[int], name: str = "shape") -> Iterator[_Row]:
