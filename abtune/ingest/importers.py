@@ -212,7 +212,7 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     # Configurations that the user names keep the order that the user gives them.
     named = any(source.config for source in sources) or values.get("configs")
     order = configs if named else baseline_first(configs)
-    if order != list(configs):
+    if order != configs:
         dataset = dataset.sel(config=order)
     spellings = _about_spellings(labels_of(dataset, "shape"), "shapes")
     notes = (*imported.notes, *_about_lacking(dataset), *spellings, *_about_scales(dataset))

@@ -311,13 +311,11 @@ def _read_row(row: Sequence[str], table: Table, line: int) -> None:
     if units := [unit for index in table.units if (unit := unit_named(row[index]))]:  # as nvprof writes
         raise DatasetError(f"holds units and no values; take the line out, and give --unit {units[0]}")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
-    failure = ""
-    if table.outcomes and (failure := next(filter(_FAILURE.match, (row[i] for i in table.outcomes)), "")):
+    if failure := next(filter(_FAILURE.match, (row[index] for index in table.outcomes)), ""):
         timed = []
     if timed:
         table.lines.append(hash(tuple(row)))
-    if len(timed) < len(table.units):
-        table.untimed += [line] * (len(table.units) - len(timed))
+    table.untimed += [line] * (len(table.units) - len(timed))
     told = [row[index] for index in table.telling]
     seconds: dict[int, Sequence[float]] = {}
     for index in table.units:
@@ -420,15 +418,14 @@ def _add_time(row: Sequence[str], index: int, target: Target, table: Table, line
             same = f"the same cell, round and repeat as in line {first}; keep one"
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
     cell.rounds.setdefault(target.round, []).extend(seconds)
-    if table.unused:
-        for column, above, own in zip(table.unused, target.beside, cell.beside, strict=True):
-            if column in table.differ or row[column] != above:
-                table.differ.add(column)
-                if column not in cell.others:
-                    before = sum(map(len, cell.rounds.values())) - len(seconds)
-                    cell.others[column] = Counter({own: before})
-                if len(others := cell.others[column]) < MOST_KINDS:
-                    others[row[column]] += len(seconds)
+    for column, above, own in zip(table.unused, target.beside, cell.beside, strict=True):
+        if column in table.differ or row[column] != above:
+            table.differ.add(column)
+            if column not in cell.others:
+                before = sum(map(len, cell.rounds.values())) - len(seconds)
+                cell.others[column] = Counter({own: before})
+            if len(others := cell.others[column]) < MOST_KINDS:
+                others[row[column]] += len(seconds)
     return seconds
 
 
