@@ -76,13 +76,10 @@ def search_reader(
 
 def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str, shape: str) -> Imported:
     """Return the dataset of all runs; ``shape`` is the label of the only shape, if it is told."""
-    labels: dict[Source, list[str]] = {}
+    cells = _by_cell(runs, shape)
     paths: dict[str, list[str]] = {}
-    for source, searches in runs.items():
+    for source in runs:
         paths.setdefault(source.config, []).append(recorded_path(source.path))
-        with naming(source.path):
-            labels[source] = _labels(searches, label_told(source, shape))
-    cells = _by_cell(runs, labels)
     first: dict[str, Search] = {}
     for (label, _, _), search in cells.items():
         first.setdefault(label, search)
@@ -104,14 +101,14 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
     return Imported(dataset=dataset, notes=tuple(_notes(dataset, seed_unit)))
 
 
-def _by_cell(
-    runs: Mapping[Source, Sequence[Search]], labels: Mapping[Source, Sequence[str]]
-) -> dict[Cell, Search]:
+def _by_cell(runs: Mapping[Source, Sequence[Search]], shape: str) -> dict[Cell, Search]:
     """Return the searches by shape, configuration and seed; searches of one label have to be of one shape."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     for source, searches in runs.items():
-        for label, search in zip(labels[source], searches, strict=True):
+        with naming(source.path):
+            labels = _labels(searches, label_told(source, shape))
+        for label, search in zip(labels, searches, strict=True):
             key = (label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
                 again = f"a second search of {label}, {source.config}, seed {source.seed}"
