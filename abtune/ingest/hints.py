@@ -300,7 +300,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         return hint
     if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
-    is_bare = not timed and clocks in ([], others) and all(map(_is_number, row[1:]))
+    is_bare = clocks in ([], others) and all(map(_is_number, row[1:]))
     configs = timed or others * is_bare
     if len(configs) < 2 or "config" in map(str.casefold, columns) or len(parts_of_runs(configs)) > 1:
         return _hint_of_long(path, columns, clocks)
