@@ -85,12 +85,11 @@ def _records(text: str) -> _Records:
     return _Records(columns=columns, lines=lines, cells=cells, error=error)
 
 
-def _within(document: Any) -> list[Any]:
+def _within(document: Mapping[str, Any]) -> list[Any]:
     """Return the objects in the list or object that a document has, such as ``results``; else itself."""
-    values = document.items() if isinstance(document, dict) else ()
-    lists = _of_objects({name: value for name, value in values if isinstance(value, list)})
-    objects = {name: _with_keys(value) for name, value in values if isinstance(value, dict)}
-    if values and len(objects) == len(values):
+    lists = _of_objects({name: value for name, value in document.items() if isinstance(value, list)})
+    objects = {name: _with_keys(value) for name, value in document.items() if isinstance(value, dict)}
+    if document and len(objects) == len(document):
         names = [frozenset(value) for value in document.values()]
         # Of nested objects and a few statistics a user names one, such as latency.mean.
         is_flat = not _of_objects(objects) and (len(names) > _MOST or all(map(known_heading, names[0])))
@@ -98,7 +97,7 @@ def _within(document: Any) -> list[Any]:
         if is_alike or all(time_columns([*own]) for own in names):
             return _with_keys(document)
     lists = lists or _of_objects(objects)
-    if isinstance(document, dict) and time_columns(list(document)):  # a record, or how long all of them took
+    if time_columns(list(document)):  # a record, or how long all of them took
         timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]
         if timed and document.keys().isdisjoint(FIELDS):
             raise DatasetError(f"has a time beside its records in {timed[0]}; keep one of them")
