@@ -139,7 +139,7 @@ def compared_rows(lines: Sequence[str]) -> dict[int, list[str]]:
             rows[number], where[number] = cells, (title, threads)
         elif headings and not line.strip():
             rows[number] = [""]  # a blank line ends no table here
-        elif (unit := _COMPARE_UNIT.fullmatch(line.strip())) and headings:
+        elif unit := _COMPARE_UNIT.fullmatch(line.strip()):
             for heading in headings:
                 names = rows.get(heading, [""])
                 units = {index: f"{name} ({unit[1]})" for index, name in measured(names).items()}
