@@ -133,7 +133,7 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
     """Return the readings with notes on failed runs, and without benchmarks that no file has a time of."""
-    timed = {cell.name for reading in readings.values() for cell in reading.cells if cell.rounds}
+    timed = {None, *(cell.name for reading in readings.values() for cell in reading.cells if cell.rounds)}
     known = {}
     for source, reading in readings.items():
         lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
@@ -142,7 +142,7 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
             f"{cell.name}{f' of {cell.config}' if cell.config else ''} {counted[cell.name in timed]}"
             for cell in lost
         ]
-        kept = tuple(cell for cell in reading.cells if cell.rounds or cell.name in {None, *timed})
+        kept = tuple(cell for cell in reading.cells if cell.name in timed)
         known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
     return known
 
