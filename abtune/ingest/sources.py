@@ -69,8 +69,8 @@ def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, .
 
 
 def _named(spec: str) -> tuple[str, str]:
-    config, sign, path = spec.partition("=")
-    if not (sign and config.strip() and path):
+    config, _, path = spec.partition("=")
+    if not (config.strip() and path):
         raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
     return config.strip(), path
 

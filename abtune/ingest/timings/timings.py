@@ -255,8 +255,8 @@ def read_columns(text: str) -> dict[str, str]:
     """Return the columns that entries FIELD=NAME, separated by commas, name; a NAME may have commas, too."""
     columns: dict[str, str] = {}
     for entry in re.split(r",(?=\s*\w+\s*=)", text) if text else []:
-        field, sign, name = (word.strip() for word in entry.partition("="))
-        if not (sign and name):
+        field, _, name = (word.strip() for word in entry.partition("="))
+        if not name:
             raise InputError(f"--columns {entry!r} is not FIELD=NAME, such as time=elapsed_ms")
         if field not in FIELDS:
             raise unknown_name("field", field, FIELDS)
