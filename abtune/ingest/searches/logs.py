@@ -120,7 +120,7 @@ def _task(tasks: dict[str, Task], number: str, name: str) -> Task:
 
 def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str]) -> dict[str, Task]:
     """Return the tasks that have a result, each with the sizes of its arguments if they are known."""
-    known = {number: task for number, task in tasks.items() if task.trials or task.told or task.flop > 0}
+    known = {number: task for number, task in tasks.items() if task.trials or task.flop > 0}
     names = Counter(task.name for task in known.values())
     for number, task in known.items():
         alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
