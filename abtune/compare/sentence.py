@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER, of_all
 from abtune.compare.gates import beyond_interval
 from abtune.compare.overall import FEWEST_OF_KIND
-from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict
+from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Rule, Verdict, first_failed
 from abtune.compare.settings import Settings, margin_ends
 from abtune.dataset.provenance import CONFOUNDED
 from abtune.text import count, limits, listed, percent_cell, plain_percent, sentence_decimals
@@ -110,8 +110,15 @@ def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settin
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
     told = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
-    beyond = lone and beyond_interval(lone, settings, lone.verdict)
+    beyond = lone and (beyond_interval(lone, settings, lone.verdict) or _although_beyond_zero(lone))
     return f"{told} {beyond}" if beyond else told
+
+
+def _although_beyond_zero(row: Comparison) -> str:
+    """Return why no difference is shown although the interval excludes zero; empty in any other case."""
+    missed = first_failed(row.gates, Rule.DIFFERENCE)
+    is_beyond = row.boost_low > 0 or row.boost_high < 0
+    return missed.otherwise if missed and is_beyond and row.verdict.more_seeds_help else ""
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> str:

@@ -248,6 +248,12 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
             ").",
         ),
         (
+            [0.3],
+            {"n": 2, "noise": 0.01},
+            "async and mainline are not shown to differ on shape0, and async loses at most 5%: ",
+            "). No difference can pass the test with 2+2 seeds. It takes 4 per configuration.",
+        ),
+        (
             [0.1, 0.2],
             {"n": 1},
             "There is no verdict on any of 2 shapes, because one run",
