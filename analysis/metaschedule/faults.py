@@ -1,4 +1,4 @@
-"""Print four faults of TVM that MetaSchedule for CUDA meets (docs/upstream.md).
+"""Print faults of TVM that MetaSchedule for CUDA meets (docs/upstream.md).
 
     python analysis/metaschedule/faults.py
 
@@ -39,33 +39,50 @@ def softmax_of_a_layer() -> None:
     context([x, w, topi.nn.softmax(topi.nn.dense(x, w))], "cuda").generate_design_space()
 
 
-def sampled(sums: str) -> tuple[Any, Any]:
-    """Return a schedule for tensor cores, and its workload: a product of half floats with such sums."""
+def sampled(tensors: list[Any], rules: str, count: int = 1) -> list[Any]:
+    """Return random schedules of a workload by some rules."""
+    tuned = context(tensors, rules)
+    database, model = ms.database.MemoryDatabase(), ms.cost_model.RandomModel()
+    tuned.pre_tuning(count, count, tuned.generate_design_space(), database, model)
+    return list(tuned.generate_measure_candidates())
+
+
+def for_tensor_cores(sums: str) -> Any:
+    """Return a schedule for tensor cores, of a product of half floats with such sums."""
     a, b = (te.placeholder((512, 512), "float16", name=name) for name in "AB")
     r = te.reduce_axis((0, 512), name="r")
     product = te.compute(
         (512, 512), lambda i, j: te.sum(a[i, r].astype(sums) * b[r, j].astype(sums), axis=r), name="C"
     )
-    tuned = context([a, b, product], "cuda-tensorcore")
-    database, model = ms.database.MemoryDatabase(), ms.cost_model.RandomModel()
-    tuned.pre_tuning(1, 1, tuned.generate_design_space(), database, model)
-    (candidate,) = tuned.generate_measure_candidates()
-    return candidate, tuned.mod
+    return sampled([a, b, product], "cuda-tensorcore")[0]
 
 
 def record_for_tensor_cores() -> None:
     """Write a tuning record of a schedule for tensor cores."""
-    candidate, module = sampled("float16")
-    workload = ms.database.Workload(module)
+    candidate = for_tensor_cores("float16")
+    workload = ms.database.Workload(candidate.sch.mod)
     ms.database.TuningRecord(candidate.sch.trace, workload, [1.0], GPU, candidate.args_info).as_json()
 
 
 def kernel_for_tensor_cores(sums: str) -> None:
     """Build a kernel for tensor cores with such sums."""
-    candidate, _ = sampled(sums)
+    build(for_tensor_cores(sums))
+
+
+def build(candidate: Any) -> None:
+    """Build a kernel."""
     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(candidate.sch.mod)
     with GPU:
         tvm.tirx.build(module, target=GPU)
+
+
+def kernels_of_pooling() -> str:
+    """Return how many of 64 random schedules of an average pool cannot be lowered, and why."""
+    x = te.placeholder((1, 8, 64, 64), name="X")
+    pool = topi.nn.pool2d(x, [3, 3], [2, 2], [1, 1], [1, 1, 1, 1], "avg")
+    ends = [said(functools.partial(build, one)) for one in sampled([x, pool], "cuda", 64)]
+    faults = [end for end in ends if "load_remap_" in end]
+    return f"{len(faults)} of {len(ends)}: {faults[0]}"
 
 
 # A copy of every sixteenth number into shared memory, four numbers at a time.
@@ -102,4 +119,5 @@ if __name__ == "__main__":
     print("record for tensor cores:", said(record_for_tensor_cores))
     for kind in ("float32", "float16"):
         print(f"kernel with {kind} sums:", said(functools.partial(kernel_for_tensor_cores, kind)))
+    print("kernels of an average pool:", kernels_of_pooling())
     print("asynchronous copy with a stride of 16:", strided_copy())
