@@ -121,4 +121,5 @@ def most_telling_line(error: BaseException) -> str:
     lines = [line for line in lines if not line.startswith(behind)] or lines
     if lines and isinstance(error, AbtuneError):  # its line is for users
         return lines[-1]
-    return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__
+    # A check of TVM that says no more ends in a colon.
+    return f"{type(error).__name__}: {lines[-1][:300].rstrip(': ')}" if lines else type(error).__name__

@@ -120,6 +120,12 @@ def test_the_reason_of_a_linker_is_said() -> None:
     assert most_telling_line(RuntimeError(message)) == "RuntimeError: ld: cannot find -lx"
 
 
+def test_a_check_of_tvm_ends_without_a_colon() -> None:
+    """TVM writes a colon behind a check that failed, also where it says no more."""
+    message = "  at here\nCheck failed: (is_known) is false: "
+    assert most_telling_line(RuntimeError(message)) == "RuntimeError: Check failed: (is_known) is false"
+
+
 @pytest.mark.parametrize(
     "behind",
     ["collect2: error: ld returned 1 exit status", "clang: error: linker command failed with exit code 1"],
