@@ -91,7 +91,9 @@ def plan_from_dataset(
     ``own`` comes from :func:`trusted_code`.
     """
     with _reading("what its configurations are"):
-        stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
+        meanings = json.loads(dataset.attrs["configurations"])
+        # A transfer changes no search, so no sweep stores one. A dataset that has one names code.
+        stored = [Configuration(**{**meaning, "transfer": ""}) for meaning in meanings]
         if sorted(config.name for config in stored) != sorted(labels_of(dataset, "config")):
             raise ValueError("they have other names")
     for shape in (shapes := _shapes(dataset)):

@@ -199,6 +199,11 @@ def test_a_dataset_names_no_code(store: Store) -> None:
         plan_from_dataset(swept, settings, [Configuration(name="new", strategy="replay-trace")])
     plan = plan_from_dataset(swept, settings, [config("new")])
     assert [one.name for one in plan.configs] == ["plain", "new"]
+    stored = [
+        {**one, "space": "", "transfer": "evil:code"} for one in json.loads(swept.attrs["configurations"])
+    ]
+    plan = plan_from_dataset(swept.assign_attrs(configurations=json.dumps(stored)), settings)
+    assert [one.transfer for one in plan.configs] == ["", ""]
 
 
 def test_a_dataset_names_no_workload(store: Store) -> None:
