@@ -50,6 +50,18 @@ def test_without_runs_typical_numbers_count() -> None:
     assert cost.seconds == pytest.approx(expected / 4 + 2 * 2 * 2 * 3 * 0.001)
 
 
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [({"population_size": 1024}, 1.6), ({"genetic_num_iters": 1}, 0.55), ({"eps_greedy": 0.1}, 1.0)],
+)
+def test_a_larger_population_takes_longer(options: dict[str, float], times: float) -> None:
+    """Two fifths of an iteration on a GPU, 34 s of 85 s, are spent before the population evolves."""
+    other = replace(NEW, strategy_options=options)
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, other), trials=64, trials_per_iteration=64)
+    expected = (1 + times) * 85 + 2 * 64 * 0.4
+    assert cost_of(plan, "cuda", 4, 1, []).core_seconds == pytest.approx(expected)
+
+
 def test_workloads_of_the_user_take_longer_on_a_gpu() -> None:
     """They count 1.8 times as much there, and as much as others on a CPU."""
     own = small_plan(parse_shape("mine:softmax"), seeds=1)
