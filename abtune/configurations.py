@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import re
 import sys
 import traceback
@@ -91,6 +92,8 @@ class Configuration:
             if not isinstance(value, kinds):
                 wanted = " or ".join(kind.__name__ for kind in kinds)
                 raise InputError(f"{field_name} of configuration {self.name!r}: {name} is no {wanted}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InputError(f"{field_name} of configuration {self.name!r}: {name} is {value}, no number")
 
     @property
     def space_is_foreign(self) -> bool:

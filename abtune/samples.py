@@ -174,7 +174,7 @@ class Trials:
     tried: int  # trials that were made
     by_status: Mapping[str, int]  # trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``
     lost_share: float  # those that were not ok over those tried; NaN without any
-    reason: str  # the most frequent one of failures, of the runs that tell it; empty if none does
+    reason: str  # the most frequent reason of those lost, as far as their runs tell; empty if none does
 
 
 def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
@@ -188,13 +188,16 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     by_status = {kind.name.lower(): int(np.count_nonzero(statuses == kind)) for kind in kinds}
     tried = sum(by_status.values())
     lost = tried - by_status["ok"]
-    told = runs_of(dataset, "trial_failure", config).ravel() if "trial_failure" in dataset else ()
+    reason = ""
+    if "trial_failure" in dataset:  # the reason of a run counts as often as trials of the run were lost
+        told = runs_of(dataset, "trial_failure", config).astype(str).ravel()
+        reason = most_frequent(np.repeat(told, np.isin(statuses, LOST).sum(axis=-1).ravel()).tolist())
     return Trials(
         config=config,
         tried=tried,
         by_status=by_status,
         lost_share=lost / tried if tried else float("nan"),
-        reason=most_frequent(map(str, told)),
+        reason=reason,
     )
 
 

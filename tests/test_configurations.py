@@ -92,6 +92,7 @@ def test_settings_are_what_decides() -> None:
     [
         ({"strategy": "evolutionery"}, "unknown search strategy 'evolutionery'; did you mean: evolutionary"),
         ({"strategy_options": {"size": "many"}}, "strategy_options of configuration 'x': size is no int or "),
+        ({"strategy_options": {"size": float("nan")}}, "strategy_options of configuration 'x': size is nan"),
         ({"pass_config": {"tirx.x": object()}}, "pass_config of configuration 'x': tirx.x is no int or str"),
         ({"pass_config": {5: True}}, "pass_config of configuration 'x': the name 5 is no str"),
         ({"strategy_options": {5: 6}}, "strategy_options of configuration 'x': the name 5 is no str"),

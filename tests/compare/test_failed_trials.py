@@ -53,6 +53,18 @@ def test_unequal_losses_are_said_once() -> None:
     assert note.startswith("100% of async's trials failed (mainline: 4%)")
 
 
+def test_the_reason_of_most_lost_trials_is_told() -> None:
+    """One run that lost many trials outweighs several that lost one each."""
+    status = np.zeros((2, 100), dtype=int)
+    dataset = with_trials(status)
+    trials, told = dataset["trial_status"].values.copy(), np.full((2, 2, 5), "", dtype=object)
+    trials[0, 1, 0, :50], told[0, 1, 0] = TrialStatus.RUN_FAILED, "run: misaligned"
+    trials[0, 1, 1:4, 0], told[0, 1, 1:4] = TrialStatus.BUILD_FAILED, "build: no header"
+    dataset = add_variables(make_sweep([0.1, 0.0], n=5), trial_status=trials, trial_failure=told)
+    (note,) = caveats(dataset)
+    assert note.endswith("had fewer schedules to choose from. Most often: run: misaligned")
+
+
 def test_searches_of_unequal_length_are_no_fair_comparison() -> None:
     """Where one side made twice as many trials, the sentence and a caveat say so; a tenth more is nothing."""
     status = np.full((2, 100), TrialStatus.NOT_RUN)

@@ -219,7 +219,7 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     if run.config.strategy == "evolutionary":
         options = {**_OPTIONS, **run.config.strategy_options}
         evolved = options["population_size"] * options["genetic_num_iters"] / math.prod(_OPTIONS.values())
-        search = evolving * (1 - _EVOLVED + _EVOLVED * evolved)
+        search = evolving * (1 - _EVOLVED + _EVOLVED * max(evolved, 0.0))  # bad options are refused later
     slowness = _TYPICAL_RATE[facts.kind] / facts.rate if facts.rate else 1.0
     if isinstance(run.shape, OwnShape):
         slowness *= _OWN[facts.kind]

@@ -38,6 +38,8 @@ _Cell: TypeAlias = Mapping[str, Any]
 # Every sweep's dataset has these variables, also before its first run.
 _OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
 _OF_TRIALS = ("trial_latency", "trial_status")
+# Those of earlier versions lack the last one.
+_OF_RECORD = (*_OF_RUN, *_OF_TRIALS, "trial_failure")
 _OF_TRANSFERS = ("transfer_status", "transfer_kernel", "transfer_latency")
 
 
@@ -263,7 +265,7 @@ def records_to_dataset(
         cells,
         axes,
         least={"round": plan.settings.rounds, "repeat": plan.settings.repeats},
-        variables=(*_OF_RUN, *_OF_TRIALS, "trial_failure", *STATES, *["trial_origin"] * shared),
+        variables=(*_OF_RECORD, *STATES, *["trial_origin"] * shared),
         shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
         attrs={**attrs, DESIGN: SeedDesign.SHARED.value} if shared else attrs,
     )
@@ -271,8 +273,7 @@ def records_to_dataset(
 
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
-    names = {*_OF_RUN, *_OF_TRIALS, "trial_failure"} - {"device"}
-    values = {name: getattr(record, name) for name in names}
+    values = {name: getattr(record, name) for name in _OF_RECORD if name != "device"}
     if record.trial_origin:
         values["trial_origin"] = record.trial_origin
     winner = json.dumps(record.winner) if record.winner is not None else ""

@@ -28,7 +28,7 @@ Reference: TypeAlias = Callable[..., Any]
 _LARGEST_ERROR = 1e-4
 # Sums of shorter floats differ by more: by this many times the distance from 1 to the next number.
 _ROUNDINGS = 50
-# How a program in TVMScript takes a root, a logarithm or a power, of which negative numbers may have none.
+# A root, a logarithm or a power in TVMScript. Of a negative number it may not exist.
 _ROOTS = re.compile(r"\bT\.(?:r?sqrt|log\w*|pow)\(")
 # Each process that checks kernels computes the expected output once, which must not take longer, in seconds.
 _LONGEST_CHECK = 5.0
