@@ -41,6 +41,9 @@ class Configuration:
     space : str
         ``"module:function"`` that returns a ``SpaceGenerator`` for a target; empty for MetaSchedule's
         own rules of the target's kind.
+    cost_model : str
+        ``"module:function"`` that returns a ``CostModel`` for a random seed; empty for MetaSchedule's
+        XGBoost model. In each iteration it is made anew, and learns all earlier trials.
     transfer : str
         ``"module:function"`` that takes over schedules of another configuration: it takes a trace as JSON
         and returns the traces of the variants to build; empty to take the trace as it is. It does not change
@@ -57,6 +60,7 @@ class Configuration:
     skipped_annotation: str = ""
     pass_config: Mapping[str, bool | int | str] = field(default_factory=dict)
     space: str = ""
+    cost_model: str = ""
     transfer: str = ""
     target_kind: str = ""
     minimum_arch: int = 0
@@ -75,7 +79,9 @@ class Configuration:
             )
         if self.strategy not in STRATEGIES:
             raise unknown_name("search strategy", self.strategy, STRATEGIES)
-        for field_name in ("space", "transfer"):
+        if self.cost_model and self.strategy != "evolutionary":
+            raise InputError(f"configuration {self.name!r}: {self.strategy} asks no cost_model; leave it out")
+        for field_name in ("space", "cost_model", "transfer"):
             value = getattr(self, field_name)
             if value and not re.fullmatch(r"[^:]+:[^:]+", value):
                 raise InputError(
@@ -105,6 +111,8 @@ class Configuration:
         settings = asdict(self)
         # It changes no search, so that runs with another transfer may be in one dataset.
         del settings["transfer"]
+        if not self.cost_model:  # earlier versions have no such setting
+            del settings["cost_model"]
         return settings
 
 

@@ -81,10 +81,12 @@ def test_settings_are_what_decides() -> None:
         {"skipped_annotation": "x"},
         {"pass_config": {"x": 1}},
         {"space": "x:y"},
+        {"cost_model": "x:y"},
         {"target_kind": "llvm"},
         {"minimum_arch": 1},
     ):
         assert replace(MAINLINE, **change).settings() != MAINLINE.settings()  # type: ignore[arg-type]
+    assert "cost_model" not in MAINLINE.settings()  # nor in those of sweeps by earlier versions
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,11 @@ def test_settings_are_what_decides() -> None:
         ({"space": 5}, "space of configuration 'x' must be of type str, not int"),
         ({"space": "mine"}, "space of configuration 'x' is no module:function: 'mine'"),
         ({"space": ":space"}, "space of configuration 'x' is no module:function: ':space'"),
+        ({"cost_model": "mine"}, "cost_model of configuration 'x' is no module:function: 'mine'"),
+        (
+            {"cost_model": "mine:model", "strategy": "replay-trace"},
+            "configuration 'x': replay-trace asks no cost_model; leave it out",
+        ),
         ({"name": 5}, "name of configuration must be of type str, not int"),
     ],
 )

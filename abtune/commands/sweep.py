@@ -254,7 +254,7 @@ def plan_words(
 def _guided(plan: Plan) -> str:
     """Return how many iterations the cost model guides; fewer than two are mostly luck."""
     settings = plan.settings
-    if all(config.strategy != "evolutionary" for config in plan.configs):
+    if all(config.strategy != "evolutionary" or config.cost_model for config in plan.configs):
         return ""
     if settings.guided >= _FEW_GUIDED:
         return f", {settings.guided} of them guided by the cost model"

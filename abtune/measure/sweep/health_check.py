@@ -89,7 +89,7 @@ async def try_out(plan: Plan, cluster: Cluster) -> dict[str, str]:
         for number, shape in enumerate(plan.shapes)
         for config in plan.configs
         if isinstance(shape, OwnShape)
-        or (number == 0 and (config.space_is_foreign or config.strategy_options))
+        or (number == 0 and (config.space_is_foreign or config.strategy_options or config.cost_model))
     )
     for config in plan.configs:
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
@@ -124,7 +124,7 @@ async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
 
 async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Candidate]:
     # Sampling takes half a second on a GPU, an evolutionary iteration 85 s (``plan._TYPICAL``).
-    config = replace(problem.config, strategy="replay-trace", strategy_options={})
+    config = replace(problem.config, strategy="replay-trace", strategy_options={}, cost_model="")
     sampling = replace(problem, config=config)
     try:
         (candidates, *_), _ = await _searched(cluster, propose, sampling, History(), count, 1, 1)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from abtune.configurations import RANDOM, import_attribute
+from abtune.configurations import RANDOM, Configuration, import_attribute
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, verifier
 from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex, tvm
 from abtune.measure.tvm.tvm_devices import tvm_target
@@ -43,14 +43,14 @@ def check(problem: Problem) -> str:
     # Without the decisions, which a design space may draw at random.
     texts = [str(tvm.s_tir.schedule.Trace(trace.insts, {})) for trace in traces]
     made = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-    _try_options(problem)
+    _try_search(problem)
     return made
 
 
-def _try_options(problem: Problem) -> None:
-    """Search a small workload with the options of a configuration, if it has any."""
+def _try_search(problem: Problem) -> None:
+    """Search a small workload with the options and the cost model of a configuration, if it has any."""
     config = problem.config
-    if not config.strategy_options:
+    if not (config.strategy_options or config.cost_model):
         return
     enough = ENOUGH if config.strategy == "evolutionary" else {}
     options = {**enough, **config.strategy_options}
@@ -60,6 +60,9 @@ def _try_options(problem: Problem) -> None:
     proposed, *_ = propose(trial, History(), count=1, rng_seed=1)
     if not proposed:
         raise TargetError(f"strategy_options {dict(config.strategy_options)} find nothing; change them")
+    if config.cost_model:  # a mistake may show only when it learns
+        learned = Trial(candidate=proposed[0], status=TrialStatus.OK, latency=0.001, message="")
+        propose(trial, History(trials=(learned,)), count=1, rng_seed=2)
 
 
 def sampling_rate(target: str, seconds: float) -> float:
@@ -82,9 +85,11 @@ def propose(
         np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
         context = search_context(problem, rng_seed, threads, postprocessors=postprocessors)
         workload = ms.database.Workload(context.mod)
-        database, cost_model = _database(history, workload), learn(history, context, workload)
+        own = _own_cost_model(problem.config, rng_seed)
+        database, cost_model = _database(history, workload), learn(history, context, workload, own)
         spaces = design_spaces(context, problem)
-        return generate(context, spaces, database, cost_model, history, count), save_model(cost_model)
+        proposed = generate(context, spaces, database, cost_model, history, count)
+        return proposed, b"" if own else save_model(cost_model)
 
     repeated = False
     if is_enabled(problem):
@@ -150,14 +155,27 @@ def _fresh(proposed: Sequence[Any], seen: Collection[str]) -> list[Any]:
     return [candidate for candidate in proposed if shash2hex(candidate.sch.mod) not in seen]
 
 
-def learn(history: History, context: Any, workload: Any) -> Any:
-    """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does."""
+def _own_cost_model(config: Configuration, rng_seed: int) -> Any:
+    """Return the cost model that the user made for a configuration; None without one."""
+    if not config.cost_model:
+        return None
+    model = call_own(config.cost_model, import_attribute(config.cost_model), rng_seed)
+    if not isinstance(model, ms.CostModel):
+        raise TargetError(f"{config.cost_model} returns {type(model).__name__}, not a CostModel")
+    return model
+
+
+def learn(history: History, context: Any, workload: Any, own: Any = None) -> Any:
+    """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does.
+
+    A model of the user has no state in the history, so it has seen none of them.
+    """
     # Else XGBoost takes every physical core, though searches run side by side.
-    model = ms.cost_model.XGBModel(num_tuning_cores=1)
+    model = own or ms.cost_model.XGBModel(num_tuning_cores=1)
     if history.cost_model:
         restore_model(model, history.cost_model, context)
     # Only failures at run time teach the model; a failed build does not.
-    fresh = [trial for trial in history.trials[history.learned :] if trial.was_built]
+    fresh = [trial for trial in history.trials[0 if own else history.learned :] if trial.was_built]
     # Random sampling (replay-trace) asks no model, so there is nothing to teach.
     if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
         records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]

@@ -1,12 +1,21 @@
 """Configurations for real searches of a second or two: ``--candidate quick_configurations:QUICK``."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from abtune.configurations import Configuration
 
 QUICK = Configuration(name="quick", strategy_options={"population_size": 64, "genetic_num_iters": 1})
 SAMPLED = Configuration(name="sampled", strategy="replay-trace")
+UNGUIDED = replace(QUICK, name="unguided", cost_model="quick_configurations:scattered")
+
+
+def scattered(seed: int) -> Any:
+    """Return a cost model that predicts at random."""
+    from tvm.s_tir.meta_schedule.cost_model import RandomModel
+
+    return RandomModel(seed=seed)
 
 
 def space_without_tiles(target: Any) -> Any:

@@ -85,6 +85,22 @@ def test_what_is_worse_by_construction_is_found_worse(empty_folder: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_sweep_can_compare_cost_models(empty_folder: Path) -> None:
+    """One search has a cost model of its own, the other MetaSchedule's; they can share what they find."""
+    words = (
+        "sweep --share --shapes M=64_N=64_K=64 --seeds 1 --trials 8 --trials-per-iter 4 --target cpu "
+        "--baseline quick_configurations:UNGUIDED --candidate quick_configurations:QUICK"
+    )
+    done = subprocess.run(command(words), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "next: abtune analyze\n")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert (dataset["run_status"] == RunStatus.COMPLETE).all()
+    first, second = json.loads(dataset.attrs["configurations"])
+    assert first["cost_model"] == "quick_configurations:scattered"
+    assert "cost_model" not in second
+
+
+@pytest.mark.slow
 @pytest.mark.kills
 def test_a_signal_at_any_moment_ends_a_sweep(
     empty_folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,9 @@ from tvm_samples import (
 )
 
 from abtune.configurations import RANDOM, VECTOR_TILES, Configuration
+from abtune.dataset.schema import TrialStatus
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.traces import read_trace
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -95,6 +97,77 @@ def test_a_configuration_can_bring_its_space(
         room.propose.check(problem(GEMM, replace(own, space="design_space:wrong"), cpu))
     with pytest.raises(ValueError, match=r"\nis wrong$"):
         room.propose.check(problem(GEMM, replace(own, space="design_space:long"), cpu))
+
+
+def test_a_configuration_can_bring_its_cost_model(
+    room: Any, cpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A configuration's own cost model ranks the candidates, and learns all trials in each iteration."""
+    (tmp_path / "own_models.py").write_text(
+        "import numpy as np\n"
+        "from tvm.ir.utils import derived_object\n"
+        "from tvm.s_tir import meta_schedule as ms\n\n"
+        "seeds, lessons = [], []\n\n"
+        "@derived_object\n"
+        "class Model(ms.cost_model.PyCostModel):\n"
+        "    def update(self, context, candidates, results):\n"
+        "        lessons.append([float(result.run_secs[0]) for result in results])\n\n"
+        "    def predict(self, context, candidates):\n"
+        "        return np.array([len(one.sch.trace.insts) for one in candidates], dtype='float64')\n\n"
+        "def longest(seed):\n"
+        "    seeds.append(seed)\n"
+        "    return Model()\n\n"
+        "def scattered(seed):\n"
+        "    return ms.cost_model.RandomModel(seed=seed)\n\n"
+        "@derived_object\n"
+        "class Broken(Model._cls):\n"
+        "    def update(self, context, candidates, results):\n"
+        "        raise ValueError('no such feature')\n\n"
+        "def broken(seed):\n"
+        "    return Broken()\n\n"
+        "def nothing(seed):\n"
+        "    pass\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    # All by rank, none at random.
+    greedy = replace(QUICK, strategy_options={**QUICK.strategy_options, "eps_greedy": 0.0})
+
+    def propose(model: str, seed: int, history: History = History()) -> tuple[Candidate, ...]:  # noqa: B008
+        config = replace(greedy, cost_model=model)
+        candidates, state, repeated = room.propose.propose(problem(GEMM, config, cpu), history, 4, seed)
+        assert (state, repeated) == (b"", False)
+        return candidates
+
+    def lengths(candidates: tuple[Candidate, ...]) -> list[int]:
+        return [len(candidate.record[0][0]) for candidate in candidates]
+
+    longest = propose("own_models:longest", 7)
+    assert lengths(longest) == sorted(lengths(longest), reverse=True)
+    own = importlib.import_module("own_models")
+    assert (own.seeds, own.lessons) == ([7], [])
+    trials = tuple(
+        Trial(candidate=candidate, status=TrialStatus.OK, latency=0.5 / number, message="")
+        for number, candidate in enumerate(longest, 1)
+    )
+    history = History().proposed(longest, cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
+    for _ in range(2):  # though the history says that they are learned
+        history = history.proposed((), cost_model=b"", seconds=0.0)
+        propose("own_models:longest", 8, history)
+    assert own.lessons == [[trial.latency for trial in trials]] * 2
+    scattered = propose("own_models:scattered", 7)
+    assert scattered == propose("own_models:scattered", 7)
+    assert scattered != propose("own_models:scattered", 8)
+
+    def check(model: str) -> None:
+        room.propose.check(problem(GEMM, replace(QUICK, cost_model=model), cpu))
+
+    check("own_models:longest")
+    with pytest.raises(ValueError, match="no such feature"):
+        check("own_models:broken")
+    with pytest.raises(TargetError, match=r"^own_models:nothing returns NoneType, not a CostModel$"):
+        check("own_models:nothing")
 
 
 def test_innermost_tiles_of_vector_tiles_have_16_floats(
