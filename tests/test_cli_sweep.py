@@ -107,6 +107,21 @@ def test_a_dry_run_fits_a_narrow_terminal(run: Run, cpu: None, monkeypatch: pyte
     assert lines[start + 1].startswith(" " * 10 + "is the search")
 
 
+@pytest.mark.parametrize(
+    ("options", "own"),
+    [
+        ((), 0),
+        (FAKES, 0),
+        (("--candidate", "fake_configurations:EVEN"), 1),
+        (("--shapes", "json:loads"), 1),
+    ],
+)
+def test_what_own_code_costs_is_not_known(run: Run, cpu: None, options: tuple[str, ...], own: int) -> None:
+    """Design spaces and workloads of a user may take longer than the short trial of the machine says."""
+    told = " ".join(run(*options, "--dry-run").out.split())
+    assert told.count("less is known of code of your own") == own
+
+
 @pytest.mark.parametrize(("load", "said"), [(0.4, 0), (1.6, 1)])
 def test_a_busy_machine_is_said(
     run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch, load: float, said: int

@@ -225,8 +225,9 @@ def plan_words(
     cost = estimate(left, workplace, store.records(), [*store.rounds().values()])
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
-    if any(isinstance(shape, OwnShape) for shape in plan.shapes):
-        basis += "; less is known of workloads of your own"
+    own_shapes = any(isinstance(shape, OwnShape) for shape in plan.shapes)
+    if own_shapes or any(config.space_is_foreign for config in plan.configs):
+        basis += "; less is known of code of your own"
     if cost.from_runs:
         basis = f"from {count(cost.from_runs, 'finished run')}"
     searchers, cost_time = count(workplace.cores, "core"), span(cost.seconds)
