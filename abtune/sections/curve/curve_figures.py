@@ -94,7 +94,8 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     columns = min(number, max(panels.COLUMNS, math.ceil(math.sqrt(number))))
     titles = [f"{panels.shape_title(row.shape)}\n{row.verdict.words}" for row in rows]
     lines = 1 + max(title.count("\n") for title in titles)
-    width, height = max(_PANEL, _LEAST_WIDTH / columns), 1.6 + 0.13 * lines + 0.4 * max(3 - columns, 0)
+    legend = 0.8 / math.ceil(number / columns)  # its height in inches, shared by the rows of panels
+    width, height = max(_PANEL, _LEAST_WIDTH / columns), 1.6 + 0.13 * lines + legend
     figure, axes = panels.new_figure(number, width, height, columns=columns)
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
