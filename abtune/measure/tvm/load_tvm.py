@@ -12,7 +12,7 @@ from unittest import mock
 
 from abtune.measure.tvm import nvrtc
 
-__all__ = ["load_tensor_intrinsics", "ms", "record_text", "shash2hex", "te", "topi", "tvm"]
+__all__ = ["load_tensor_intrinsics", "ms", "record_text", "shash2hex", "te", "topi", "tvm", "tvm_ffi"]
 
 INTRINSICS = "tvm.s_tir.tensor_intrin"
 

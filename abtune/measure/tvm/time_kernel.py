@@ -14,7 +14,7 @@ import numpy as np
 from abtune.measure.plan import nvml
 from abtune.measure.plan.problem import Kernel, Timing
 from abtune.measure.tvm.graph_timing import time_cold_in_graphs, time_in_graphs
-from abtune.measure.tvm.load_tvm import tvm
+from abtune.measure.tvm.load_tvm import tvm, tvm_ffi
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda
 from abtune.measure.tvm.workloads import expected_output, initial_values, largest_error, parameters
 from abtune.shapes import Shape
@@ -99,7 +99,8 @@ def load_library(library: bytes) -> Any:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(library)
         file.flush()
-        return tvm.runtime.load_module(file.name)
+        # By default TVM keeps every library until the process ends, which can map 13,000 of them.
+        return tvm_ffi.load_module(file.name, keep_module_alive=False)
 
 
 @functools.lru_cache(maxsize=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,18 @@ def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> No
     )
     error, limit = room.time_kernel.check_kernel(kernel(shape, cpu, library))
     assert 0 <= error < limit / 10 == 1e-5
+
+
+def test_one_library_is_mapped_at_a_time(room: Any, cpu: str) -> None:
+    """A process that times many kernels would run out of mappings, and every later kernel would fail."""
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
+    own = kernel(GEMM, cpu, room.build_kernel.build(problem(GEMM, RANDOM, cpu), candidate.record))
+    mapped = []
+    for _ in range(3):
+        room.time_kernel.load_library.cache_clear()
+        room.time_kernel.first_call(own)
+        mapped.append(Path("/proc/self/maps").read_text().count(".so (deleted)"))
+    assert mapped[0] == mapped[2] > 0
 
 
 def test_a_cold_cache_is_slower(room: Any, cpu: str) -> None:
