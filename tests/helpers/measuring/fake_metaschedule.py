@@ -83,7 +83,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "full": _fill,
     "kill_worker": lambda: os.kill(_worker(), signal.SIGKILL),
     "kill_server": lambda: os.kill(os.getppid(), signal.SIGKILL),
-    "slow": lambda: time.sleep(0.05),
+    "slow": lambda: time.sleep(0.01),
     "crawl": lambda: time.sleep(1.5),
 }
 
