@@ -61,7 +61,7 @@ def test_niceness_is_added(fork_server: ForkServer) -> None:
     """A child with a niceness has a lower priority than its parent."""
     nice = ChildProcess(fork_server, {}, niceness=3)
     try:
-        assert nice.call("niceness", timeout=LONG) == os.nice(0) + 3
+        assert nice.call("niceness", timeout=LONG) == min(os.nice(0) + 3, 19)  # the lowest priority
     finally:
         nice.close()
 
