@@ -288,12 +288,13 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     has_times = any(split_unit(name)[1] for name in columns)  # 120s may be a setting then
     if not has_times and (with_unit := list(filter(has_unit, row[1:]))):
         return f"{with_unit[0]!r} is not a number; {plainly(with_unit[0])}"
+    sized = sizes(columns)
     others = [name for i, name in measured(columns).items() if i and not OUTCOME.fullmatch(name)]
-    others = [name for name in others if name.casefold() not in FIELDS and name not in sizes(columns)]
+    others = [name for name in others if name.casefold() not in FIELDS and name not in sized]
     timed = [name for name in others if have_units([name], UNITS)]
     is_quotient = len(measured(columns)) < len(columns) and not (clocks or timed)
     hint = _about_bare_units(columns) or _about_configs(columns) or ONLY_QUOTIENTS * is_quotient
-    all_numbers = all(map(_NUMBER.fullmatch, row)) and not (clocks or sizes(columns))
+    all_numbers = all(map(_NUMBER.fullmatch, row)) and not (clocks or sized)
     if all_numbers and (len(row) < 3 or "." in row[0]):  # else the first may be a label
         hint = hint or f"{AS_CONFIGURATIONS}; then --shape LABEL"
     if hint:

@@ -7,6 +7,7 @@ if some step were quadratic. Processor time is counted, so that a busy machine d
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import AbtuneError
+from abtune.ingest.hints import hint_of
 from abtune.ingest.importers import all_importers
 from abtune.ingest.searches.logs import read_tasks
 from abtune.ingest.timings.published import read_tables
@@ -31,6 +33,13 @@ MOST = 50
 def recognise(text: str) -> None:
     for importer in all_importers():
         importer.recognises(PATH, text)
+
+
+def hint(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.csv")
+        path.write_text(text, encoding="utf-8")
+        hint_of(path, lambda _: False)
 
 
 def read_published(text: str) -> None:
@@ -83,6 +92,7 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "buffers that end": (read_log, lambda n: "  def f(" + "T.Buffer" * n + ")"),
     "bars in a log": (read_log, lambda n: " ID | Name | FLOP | Weight\n" + "|" * n),
     "quotes in a table": (lambda text: read_table(text, {}, ""), lambda n: '"' * n + "\n1"),
+    "numbers in a line": (hint, lambda n: "".join(f"{i}," for i in range(n // 6))),
     "columns": (
         lambda text: read_table(text, {}, ""),
         lambda n: ",".join(f"c{i}" for i in range(n // 12)),
