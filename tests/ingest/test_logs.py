@@ -311,6 +311,19 @@ def task_trial(number: int, microseconds: int) -> str:
     return f"[Task #{number}: main] Trial #1: GFLOPs: 1. Time: {microseconds} us. Best GFLOPs: 1\n"
 
 
+def test_tasks_of_two_networks_are_told_by_the_sizes_of_main(tmp_path: Path) -> None:
+    """Relax calls the function of each task main, and the tasks of all networks alike."""
+    for network, size in (("small", 16), ("large", 64)):
+        (tmp_path / network).mkdir()
+        text = module(0, "main", size).replace(f"{size}", f"T.int64({size})")
+        text = text.replace('"main"', '"fused_matmul"')
+        text += task_trial(0, size).replace(" main]", " fused_matmul]")
+        (tmp_path / network / "task_0_fused_matmul.log").write_text(text, encoding="utf-8")
+    dataset = read(f"a={tmp_path}/large", f"a={tmp_path}/small")
+    assert dataset["shape"].values.tolist() == ["fused_matmul(64x64,64)", "fused_matmul(16x16,16)"]
+    assert np.nanmax(dataset["latency"].values, axis=2).ravel().tolist() == pytest.approx([64e-6, 16e-6])
+
+
 @pytest.mark.parametrize("sizes", [(64, 16), (64, 64), (64, None)])
 def test_tasks_of_one_name_are_told_by_their_sizes(tmp_path: Path, sizes: tuple[int, int | None]) -> None:
     """The logs of the tasks themselves have sizes, by which tasks of one name are labelled apart."""

@@ -30,7 +30,7 @@ _TRIAL = re.compile(
 _INITIALIZING = re.compile(r"Initializing Task #(?P<id>\d{1,9}): ", re.ASCII)
 # Versions before 0.10 print no table after this line.
 _FINISHED = re.compile(r"Task #(?P<id>\d{1,9}) has finished\. Remaining task", re.ASCII)
-_BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)", re.ASCII)
+_BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>(?:T\.int64\(\d+\)|[\d, ])+)\)", re.ASCII)
 _HEADING = ("id", "name", "flop", "weight")
 _ONE_RUN = "one log holds one run: split it where the second run begins, or give the right file"
 _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
@@ -84,7 +84,7 @@ def _read_log(text: str, tasks: dict[str, Task], sizes: dict[tuple[str, str], st
             continue
         cells = [cell.strip() for cell in line.split("|")]
         if _is_heading(cells):
-            columns = [cell.casefold() for cell in cells]
+            columns, current = [cell.casefold() for cell in cells], ""  # what is printed below is of no task
         elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
             with naming(where):
@@ -124,7 +124,8 @@ def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str])
     names = Counter(task.name for task in known.values())
     for number, task in known.items():
         alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
-        task.sizes = sizes.get((number, task.name), alone)
+        # Relax and Relay call the function of each task main, whatever the task is called.
+        task.sizes = sizes.get((number, task.name)) or sizes.get((number, "main"), alone)
     # Tasks of one name are told apart by the sizes of all of them, or not at all.
     unsized = {task.name for task in known.values() if not task.sizes}
     for task in known.values():
@@ -139,7 +140,7 @@ def _signature(text: str) -> tuple[str, str] | None:
     arguments = rest[: rest.rfind(")") + 1]
     if stripped == text or not stripped.startswith("def ") or "T.Buffer" not in arguments:
         return None
-    sizes = [re.findall(r"\d+", match["size"], re.ASCII) for match in _BUFFER.finditer(arguments)]
+    sizes = [re.findall(r"\b\d+", match["size"], re.ASCII) for match in _BUFFER.finditer(arguments)]
     return name, ",".join("x".join(extents) for extents in sizes)
 
 
