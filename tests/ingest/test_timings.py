@@ -249,7 +249,14 @@ def test_a_column_is_one_thing(tmp_path: Path, columns: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("column", "unit"),
     [
-        *(("time_s", "s"), ("elapsed_s", "s"), ("latency_us", "us"), ("wall_s", "s"), ("step_s", "s")),
+        *(
+            ("time(s)", "s"),
+            ("time_s", "s"),
+            ("elapsed_s", "s"),
+            ("latency_us", "us"),
+            ("wall_s", "s"),
+            ("step_s", "s"),
+        ),
         *(
             ("t_ms", "ms"),
             ("Time [ms]", "ms"),

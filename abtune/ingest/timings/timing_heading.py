@@ -273,7 +273,7 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     # Who names a column of means has one time of each.
     bare = _UNIT_WITHIN.sub(r"\2\1", column)
     bare = _MEAN.sub("time", _RATE.sub("value", bare) if unit in RATES else bare)
-    bare = re.sub(r"^time\((.+)\)$", r"\1", bare)  # median(elapsed), as nanobench writes it
+    bare = re.sub(r"^time\((..+)\)$", r"\1", bare)  # median(elapsed), as nanobench writes it
     bare = re.sub(r"(?<!\d)[.-]|[.-](?!\d)", "_", bare)  # perf.tflops and hipblaslt-Gflops are no times
     own = unit_named(column) or _rate_of(column)
     if not own and (heading := known_heading(bare, UNITS)):
