@@ -44,7 +44,7 @@ _NUMBER_OF = re.compile(r"\bn ?= ?\d+|\b\d+(?= (shapes|rows|workloads|kernels|mo
 _BESIDE_STATISTICS = re.compile(
     "g|geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
-    "runtimes?|throughput"
+    "runtimes?|execution|throughput"
 )
 _QUOTIENT = re.compile(
     r"((.{1,80}[ _-])?speed-?\s?up|ratio|improvement)"

@@ -551,6 +551,7 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
         *("mean", "Average", "AVG.", "geomean", "**Total**", "Geo. mean", "Geo-Mean", "Mean (all)", "Sum"),
         *("arith. mean", "harmonic mean", "average over shapes", "median of all", "TOTAL (ms)", "Summary"),
         *("\u03a3", "\u2211", "speedup", "Speed-up (geomean)", "All shapes", "Mean:", "total time in ms"),
+        *("Total Execution", "Total execution time"),
         *("Grand total", "geometric mean across all workloads", "\u00d8", "Average [us]"),
         *("Mittelwert", "Moyenne", "\u5e73\u5747", "G-mean", "AVERAGE (n=3)", "Geomean over 29 shapes"),
     ],
