@@ -179,7 +179,8 @@ def split_unit(cell: str) -> tuple[str, str]:
         if cell.endswith(closing) and not _VARIANT.search(cell):
             name, _, unit = cell.removesuffix("))").removesuffix(closing).rpartition(opening)
             if cell.endswith("))"):  # what was measured stands before its unit: Triton (Latency (ms))
-                name = name.rpartition(opening)[0]
+                name, _, before = name.rpartition(opening)
+                unit = before if unit.endswith(" is better") else unit  # Triton (us (smaller is better))
             unit = unit.strip()
             known = unit if unit == "%" else unit_named(unit)
             return (name.strip(), known) if known else ("", "")

@@ -36,6 +36,7 @@ from abtune.text import to_number
         *(("a (GFLOPS)", "a", "gflops"), ("a (GFlop/s)", "a", "gflops"), ("a (tflops)", "a", "tflops")),
         *(("Triton [FP16] (TB/s)", "Triton [FP16]", "tb/s"), ("Torch (native)", "Torch (native)", "")),
         *(("Triton (Latency (ms))", "Triton", "ms"), ("new_GB/s", "new", "gb/s")),
+        ("torch-bf16 (TFLOP/s (larger is better))", "torch-bf16", "tflops"),
         *(("latencyMs", "latency", "ms"), ("TotalDurationNs", "TotalDuration", "ns"), ("oldUs", "old", "us")),
         *(("gflops_new", "new", "gflops"), ("time_per_image_ms", "time_per_image", "ms")),
         *(("ns_per_run", "time_per_run", "ns"), ("ms_per_step", "time_per_step", "ms")),
@@ -139,6 +140,7 @@ def test_a_heading_is_a_name_and_perhaps_a_unit(cell: str, name: str, unit: str)
         *(
             "a (ms)*",
             "a (ms, lower is better)",
+            "a (ms (per 1000))",
             "a (us) (ms)",
             "a (us) (GFLOPS)",
             "time_us_east",
