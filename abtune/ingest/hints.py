@@ -96,8 +96,8 @@ _REMEDIES = {
     ),
     "if go test -bench wrote it, run that without -json": '^{"Time":',
     "if it is a result of an older asv: asv update": '"commit_hash":',
-    "it describes a machine or benchmarks of asv; give its results alone: "
-    "results/MACHINE/COMMIT-*.json": '^{"arch": "min_run_count":',
+    "it has no samples of asv; give its results alone: "
+    "results/MACHINE/COMMIT-*.json": '^{"arch": "min_run_count": ^beforeafterratio |Change|Before[',
     "give the file of records that Ansor wrote: RecordToFile": (
         "|Latency(ms)|Speed(GFLOPS)| TaskDescription|Latency(ms)| ^ElapsedTime(s)"
     ),

@@ -231,11 +231,15 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             '{\n "arch": "x86_64",\n "cpu": "X",\n "version": 1\n}\n',
-            "it describes a machine or benchmarks of asv; give its results alone",
+            "it has no samples of asv; give its results alone",
         ),
         (
             '{"b.time_sum": {"code": "", "min_run_count": 2}, "version": 2}\n',
-            "it describes a machine or benchmarks of asv; give its results alone",
+            "it has no samples of asv; give its results alone",
+        ),
+        (
+            "| Change | Before [1234] <main> | After [5678] | Ratio | Benchmark (Parameter) |\n",
+            "it has no samples of asv; give its results alone",
         ),
         (" \n", "no importer knows this content; it is empty"),
         (
