@@ -1036,7 +1036,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ("result.status", "timeout"),
         ("execution_status", "crashed"),
         ("Disposition", "incorrect"),
-        ("exception", "OSError"),
+        *(("exception", "OSError"), ("checkStatus", "failed:SIGSEGV"), ("is_correct", "incorrect")),
     ],
 )
 def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, failed: str) -> None:
