@@ -127,7 +127,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 # Names of columns that hold times.
 _CLOCK = re.compile(
     r"(?!.*(ops|compil|overhead|verif|stamp|start|date|err|percent|unit))"
-    r"((.*[\W_])?(wall|run|elapsed|total)?(times?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
+    r"((.*[\W_])?(wall|run|elapsed|total)?(times?|timings?|latency|latencies|duration|elapsed|elapsedraw|runtime|cost)([\W_].*)?|"
     r"(samples_)?[mun]?s|real)",
     re.IGNORECASE,
 )

@@ -134,6 +134,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "--columns shape=NAME,config=NAME,time=abs_latency --unit UNIT --out file.nc",
         ),
         ('{"name": "x", "TotalDuration": 3}\n', "time=TotalDuration --unit UNIT --out file.nc"),
+        ('[{"size": 1, "timings": [1.5, 1.6]}]\n', "time=timings --unit UNIT --out file.nc"),
         (
             '{"grid": 8, "tile": 8, "cpu_ms": 2, "gpu_ms": 1, "cpu_gpu_speedup": 2}',
             "--columns shape=grid+tile --out",
