@@ -47,7 +47,9 @@ _GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 # What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
-_NO_NAME = "has a time that does not follow its name; put both on one line, or take it out if it is no result"
+_NO_NAME = (
+    "has a time that does not follow its name; put each benchmark on its own line; take out what is none"
+)
 _CARGO_LINE = re.compile(r"^test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")
@@ -182,7 +184,7 @@ def go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         if match := _GO_KEY.fullmatch(line):
             above[match[1]] = match[2]
             runs[line] += match[1] == "pkg"
-        if _GO_BROKEN.match(line):
+        if _GO_BROKEN.match(line) or line.count(" ns/op") > 1:
             raise DatasetError(f"{where}: {_NO_NAME}")
         begun = _GO_BEGUN.match(line) or (None if line.startswith("Benchmark") else begun)
         if match := _GO_FAILED.search(line) or (begun if line.startswith("FAIL\t") else None):
