@@ -1242,6 +1242,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         ),
         ("shape,a_ms,b_ms\nx,1,2\ny,1,1:00\n", {}, "line 3: column b_ms: '1:00' is not a number"),
         ("shape,a_ms,a_us\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
+        ("shape,a_ms,b_ms,speedup,a_gflops\nx,2,1,2,3\n", {}, "each configuration, two or more of different"),
         ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
         (
             "shape,config,time_us,Passed\nx,a,1,yes\nx,b,2,yes\ny,b,9,no\n",

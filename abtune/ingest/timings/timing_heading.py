@@ -241,7 +241,7 @@ def read_wide_columns(row: Sequence[str], columns: Mapping[str, int], unit: str)
     headings = {index: read_heading(name, UNITS) for index, name in _configurations(row, columns).items()}
     configs = {index: heading.name for index, heading in headings.items()}
     if len(set(configs.values())) < max(2, len(configs)):
-        if boosts:
+        if boosts and len(configs) < 2:
             raise DatasetError(ONLY_QUOTIENTS)
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"needs a column of times, or {needs}, among {listed_columns(row)}")
