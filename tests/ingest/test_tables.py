@@ -56,7 +56,7 @@ def test_a_quotient_is_neither_a_size_nor_a_configuration() -> None:
         read_table(table.format("speedup", "1.7"), {}, "")
     long = "shape,config,time_ms,ms/batch_size,batch_size\nx,a,1,2,{}\nx,a,2,3,{}\n"
     assert len(read_table(long.format(1, 1), {}, "").cells) == 1
-    with pytest.raises(DatasetError, match=r"join columns: --columns shape=shape[+]batch_size$"):
+    with pytest.raises(DatasetError, match=r"join columns: --columns shape=shape[+]batch_size;"):
         read_table(long.format(1, 2), {}, "")
 
 

@@ -1220,7 +1220,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         (
             "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",
             {},
-            "line 4: the same cell, round and repeat as in line 2",
+            "line 4: the same cell, round and repeat as in line 2; keep one, or join what differs to shape",
         ),
         (HEADING + "x,a,0,1\n#x,a,1,1\n", {}, "line 3: begins with #, but comments stand above the heading"),
         ("shape;config;time_us\nx;a;1,5\n", {}, "such as 1234.5; if semicolons .* tr ',;' '.,' < FILE"),
@@ -1253,7 +1253,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "shape,config,M,N,time_us\nx,a,1,1,1\ny,a,2,1,2\nx,b,2,1,9\n",
             {},
             "line 4: column M says '2', but '1' in line 2; they are two shapes of one label, "
-            r"so join columns: --columns shape=shape\+M\+N",
+            r"so join columns: --columns shape=shape\+M\+N; take it out if it is a result",
         ),
         (
             "shape,config,GrdX,time_us\nx,a,1,1\nx,a,64,9\n",
