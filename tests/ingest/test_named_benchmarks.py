@@ -475,7 +475,7 @@ TIMED = {"name": "s", "summaries": [MEAN], "is_skipped": False}  # a state
         (
             "go-bench",
             "BenchmarkA-2  1 5 ns/op\nBenchmarkB-2\tprinted\n     9\t   5.1 ns/op\t 0 B/op\n",
-            "line 3: has a time that does not follow its name; put each benchmark on its own line; take",
+            "line 3: has a time that does not follow its name; put each benchmark on its own line, or take",
         ),
         ("go-bench", "BenchmarkA 1 5 ns/op\nBenchmarkB hello 9\t5 ns/op\n", "line 2: has a time that"),
         ("go-bench", "BenchmarkA 1 5 ns/op\n  BenchmarkB 9\t5 ns/op\n", "line 2: has a time that"),

@@ -239,7 +239,7 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table(f"|{GEMM}|1|2|50%|"), "line 5: .* printed as 50%, but .* 100% or 2x; take the column out"),
         (
             table(f"|{GEMM}|1|2|100|", f"|{GEMM}|1|2|100|"),
-            "line 6: shape M=512_N=256_K=640 is in line [0-9] already; if it is another shape, write more",
+            "line 6: shape M=512_N=256_K=640 is in line [0-9] already; if it is another, write more",
         ),
         (table() + f"\n|{GEMM}|1|2|100|\n\n|Shape|a|c|\n|-|-|-|", "line 7: configurations are"),
     ],

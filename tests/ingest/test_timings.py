@@ -1220,7 +1220,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         (
             "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",
             {},
-            "line 4: the same cell, round and repeat as in line 2; keep one, or join what differs to shape",
+            "line 4: the same cell, round and repeat as in line 2; keep one, or join columns",
         ),
         (HEADING + "x,a,0,1\n#x,a,1,1\n", {}, "line 3: begins with #, but comments stand above the heading"),
         ("shape;config;time_us\nx;a;1,5\n", {}, "such as 1234.5; if semicolons .* tr ',;' '.,' < FILE"),

@@ -124,8 +124,7 @@ def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str])
     names = Counter(task.name for task in known.values())
     for number, task in known.items():
         alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
-        # Relax and Relay call the function of each task main, whatever the task is called.
-        task.sizes = sizes.get((number, task.name)) or sizes.get((number, "main"), alone)
+        task.sizes = sizes.get((number, task.name)) or sizes.get((number, "main"), alone)  # as of Relax
     # Tasks of one name are told apart by the sizes of all of them, or not at all.
     unsized = {task.name for task in known.values() if not task.sizes}
     for task in known.values():

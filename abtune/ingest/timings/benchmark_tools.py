@@ -47,9 +47,7 @@ _GO_BEGUN = re.compile(r"(Benchmark\S*)[ \t](?![ \t]*(\d+[ \t]|---))")
 # What Go's format of benchmarks calls a configuration line; go test itself writes how much a test covers.
 _GO_KEY = re.compile(r"(?!coverage:)([a-z][^\sA-Z:]*):[ \t]*(.*)")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
-_NO_NAME = (
-    "has a time that does not follow its name; put each benchmark on its own line; take out what is none"
-)
+_NO_NAME = "has a time that does not follow its name; put each benchmark on its own line, or take it out"
 _CARGO_LINE = re.compile(r"^test (\S.*?) +\.\.\. bench: +(\S+) (\S+)/iter", re.M)
 _CARGO_TIME = re.compile(r"bench: +\S+ \S+/iter")
 _CARGO_FAILED = re.compile(r"test (\S.*?) +\.\.\. FAILED")

@@ -92,9 +92,7 @@ def read_tables(text: str, unit: str) -> Reading:
                 raise DatasetError(f"{differ}; give each a file of its own")
         for line, (label, *_) in rows:
             if first.setdefault(label, line) != line and not is_summary(label):
-                remedy = (
-                    "if it is another shape, write more into its label; several timings of a shape are CSV"
-                )
+                remedy = "if it is another, write more into its label; several timings of one are CSV"
                 again = f"line {line}: shape {shortened(label, 100)} is in line {first[label]} already"
                 raise DatasetError(f"{again}; {remedy}: abtune import timings FILE")
         readings.append(read_rows(rows, table))

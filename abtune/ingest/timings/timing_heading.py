@@ -137,11 +137,9 @@ class Table:
         self.of_shape = {*joins, *phases}
         own = [index for name, index in self.columns.items() if name == "shape"]
         joined = "+".join(self.names[index] for index in (*own, *joins))
-        join = f"join columns: --columns {shlex.quote(f'shape={joined}')}"
+        join = f"join columns: --columns {shlex.quote(f'shape={joined}')}; take it out if it is a result"
         self.fixed = {
-            **dict.fromkeys(
-                joins, f"they are two shapes of one label, so {join}; take it out if it is a result"
-            ),
+            **dict.fromkeys(joins, f"they are two shapes of one label, so {join}"),
             **dict.fromkeys(phases, _KEEP_ONE_KIND),
             **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
             **{index: LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},

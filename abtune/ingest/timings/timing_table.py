@@ -415,9 +415,7 @@ def _add_time(row: Sequence[str], index: int, target: Target, table: Table, line
         repeat = row[table.columns["repeat"]]
         first = cell.numbered.setdefault((target.round, repeat), line)
         if first != line or not repeat:
-            same = (
-                f"the same cell, round and repeat as in line {first}; keep one, or join what differs to shape"
-            )
+            same = f"the same cell, round and repeat as in line {first}; keep one, or join columns"
             raise DatasetError(same if repeat else f"column {table.names[table.columns['repeat']]} is empty")
     cell.rounds.setdefault(target.round, []).extend(seconds)
     for column, above, own in zip(table.unused, target.beside, cell.beside, strict=True):
