@@ -188,7 +188,9 @@ class Store:
             kept.pop(LOOKS, None)
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
-        facts = {**origin, **about, **kept}
+        # A merged dataset has no such date, and would not pass for this sweep's if the files had one.
+        new = {name: fact for name, fact in about.items() if name != "created" or not recorded}
+        facts = {**origin, **new, **kept}
         self._write(self.description, {"identity": plan.identity(), "about": facts})
 
     # Facts about the sweep
