@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 from distributed.diagnostics import nvml
@@ -280,6 +281,19 @@ def test_a_local_cluster_serves_this_machine_only(monkeypatch: pytest.MonkeyPatc
     assert hosts
     assert set(hosts) == {"0100007F"}  # 127.0.0.1
     assert not list(tmp_path.iterdir())
+
+
+def test_settings_of_dask_do_not_reach_a_local_cluster() -> None:
+    """A lifetime of workers, in a file of the user, would leave a sweep without any: it waits for ever."""
+    mine = {"distributed.worker.lifetime.duration": "1 s", "distributed.comm.require-encryption": True}
+
+    async def answer() -> float:
+        async with cluster.open_cluster(make_workplace()) as made:
+            await asyncio.sleep(1.5)
+            return await asyncio.wait_for(made.run("search", lambda _: 7, priority=0), 20)
+
+    with dask.config.set(mine):
+        assert asyncio.run(answer()) == 7
 
 
 def test_what_is_lacking_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
