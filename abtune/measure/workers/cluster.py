@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import warnings
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -250,7 +251,13 @@ async def _local(workplace: Workplace) -> AsyncIterator[tuple[Client, Mapping[st
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + DEVICE_THREADS * devices
     dask.config.refresh(paths=[], env={})  # a user's settings are of other clusters, as a worker's lifetime
-    with scratch_folder() as scratch, dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}):
+    with (
+        scratch_folder() as scratch,
+        dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}),
+        warnings.catch_warnings(),
+    ):
+        # dask looks for an address that other machines reach, which a local sweep does not need.
+        warnings.filterwarnings("ignore", "Couldn't detect a suitable IP", RuntimeWarning)
         async with (
             LocalCluster(
                 n_workers=1,

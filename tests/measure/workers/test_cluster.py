@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import tempfile
 import threading
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import dask
+import distributed.utils
 import pytest
 from distributed import Client, LocalCluster
 from distributed.diagnostics import nvml
@@ -294,6 +296,22 @@ def test_settings_of_dask_do_not_reach_a_local_cluster() -> None:
 
     with dask.config.set(mine):
         assert asyncio.run(answer()) == 7
+
+
+def test_a_machine_without_a_network_needs_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """dask warns where it finds no address by which other machines could reach it."""
+
+    def no_network(*_: object, **__: object) -> str:
+        warnings.warn("Couldn't detect a suitable IP address for reaching it", RuntimeWarning, stacklevel=2)
+        return "127.0.0.1"
+
+    monkeypatch.setattr(distributed.utils, "_get_ip", no_network)
+
+    async def answer() -> int:
+        async with cluster.open_cluster(make_workplace()) as made:
+            return await asyncio.wait_for(made.run("search", lambda _: 7, priority=0), 20)
+
+    assert asyncio.run(answer()) == 7
 
 
 def test_what_is_lacking_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
