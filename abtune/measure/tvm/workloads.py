@@ -227,7 +227,7 @@ def require_checkable(shape: OwnShape) -> None:
     if not all(np.isfinite(output.astype(np.float64)).all() for output in outputs):
         raise TargetError(
             "its output is not finite for random inputs, so no kernel can be checked; have the program bound "
-            "them, as by te.tanh"
+            "it, as by te.tanh, and read no tensor that it writes"
         )
     if (took := time.monotonic() - started) > _LONGEST_CHECK:
         raise TargetError(

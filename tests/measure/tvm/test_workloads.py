@@ -413,7 +413,7 @@ def test_programs_of_the_user_are_searched_as_by_stock(
         ("no_function", "or a PrimFunc and a NumPy function; not int"),
         ("not_a_number", "its output is not finite for random inputs"),
         ("no_blocks", "its PrimFunc needs blocks, as te.create_prim_func or T.sblock make them"),
-        ("in_place", "its output is not finite"),
+        ("in_place", "its output is not finite .*, and read no tensor that it writes"),
         ("misspelt", r"it raises DiagnosticError: error: Undefined variable: Y +--> .*\.py:[0-9]+:9$"),
         ("symbolic", "its PrimFunc must take tensors of fixed shapes only"),
         ("other_shape", r"its NumPy function returns shapes \[\(3,\)\], and its PrimFunc \[\(8,\)\]"),

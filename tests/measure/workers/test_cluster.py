@@ -299,7 +299,7 @@ def test_settings_of_dask_do_not_reach_a_local_cluster() -> None:
 
 
 def test_a_machine_without_a_network_needs_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """dask warns where it finds no address by which other machines could reach it."""
+    """Dask warns where it finds no address by which other machines could reach it."""
 
     def no_network(*_: object, **__: object) -> str:
         warnings.warn("Couldn't detect a suitable IP address for reaching it", RuntimeWarning, stacklevel=2)
