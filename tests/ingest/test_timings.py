@@ -1037,6 +1037,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         ("execution_status", "crashed"),
         ("Disposition", "incorrect"),
         *(("exception", "OSError"), ("checkStatus", "failed:SIGSEGV"), ("is_correct", "incorrect")),
+        *(("validation", "Fail"), ("what", "crash")),  # by what the columns say
     ],
 )
 def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, failed: str) -> None:
@@ -1046,6 +1047,22 @@ def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, f
     path.write_text(json.dumps({"tests": tests}), encoding="utf-8")
     dataset = read(runs=[f"old={path}"], columns={"shape": "name"}).dataset
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
+
+
+def test_a_setting_beside_a_time_is_no_failure(tmp_path: Path) -> None:
+    """A limit may be infinite; a column that says of some lines that they failed tells no kinds apart."""
+    text = "shape,config,seed,time_ms,{}\nx,a,1,5,{}\nx,a,2,6,{}\nx,a,3,7,{}\n"
+    path = tmp_path / "t.csv"
+    path.write_text(text.format("limit", "inf", "inf", "inf"), encoding="utf-8")
+    assert (read(path).dataset["run_status"] == RunStatus.COMPLETE).all()
+    path.write_text(text.format("check", "PASS", "FAIL", "PASS"), encoding="utf-8")
+    reading = read(path)
+    assert reading.dataset["run_status"].values.ravel().tolist() == [
+        RunStatus.COMPLETE,
+        RunStatus.FAILED,
+        RunStatus.COMPLETE,
+    ]
+    assert f"{path}: columns left out: check" in reading.notes
 
 
 def test_errors_of_some_requests_are_no_failed_run(tmp_path: Path) -> None:

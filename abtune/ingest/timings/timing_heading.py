@@ -110,7 +110,7 @@ class Table:
     counted: str = "repeat"  # what a time is: a repeat, a seed, or a trial, the mean of its repeats
     of_pairs: bool = False  # whether the times of a line are a pair
     of_records: bool = False  # whether it is JSON; there a line may have many records
-    outcomes: Sequence[int] = ()  # the columns that say how the run or trial of a line ended
+    outcomes: list[int] = field(default_factory=list)  # columns that say how the run of a line ended
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone

@@ -65,6 +65,8 @@ _FAILURE = re.compile(
     r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash|pruned)",
     re.IGNORECASE,
 )
+# Words for a failure that in another column than that of times may be a number or a setting.
+_NO_VERDICT = {"inf", "oom"}
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
 _OF_A_CALL = re.compile(r"/(iter|op)$|^(latency|time) ?\(|\)$", re.IGNORECASE)
 # Units of rates: ops/sec, tokens per second, GFLOPS, fps.
@@ -239,8 +241,8 @@ def _notes(table: Table) -> Iterator[str]:
         for index in (table.unused if table.counted != "trial" else ())  # parameters of what was tried
     }
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
-    # Beside configurations, a column may compare the times of its line. Outcomes differ in case only.
-    may = {index for index in unused if not table.configs and table.fixed.get(index) != LEAVE_EMPTY}
+    # Beside configurations, a column may compare the times of its line.
+    may = set[int]() if table.configs else {*unused} - {*table.outcomes}
     changing = [unused[index] for index in sorted(table.differ & may)]
     differ = [name for name in changing if name not in runs]
     alike = ""
@@ -311,6 +313,9 @@ def _read_row(row: Sequence[str], table: Table, line: int) -> None:
     if units := [unit for index in table.units if (unit := unit_named(row[index]))]:  # as nvprof writes
         raise DatasetError(f"holds units and no values; take the line out, and give --unit {units[0]}")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
+    if not table.configs:  # a column of any name may say that a run failed
+        cells = ((index, row[index].casefold()) for index in table.unused if index not in table.outcomes)
+        table.outcomes += [index for index, cell in cells if cell in FAILED and cell not in _NO_VERDICT]
     if failure := next(filter(_FAILURE.match, (row[index] for index in table.outcomes)), ""):
         timed = []
     if timed:
