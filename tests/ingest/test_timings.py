@@ -1049,6 +1049,30 @@ def test_the_time_of_a_failed_run_does_not_count(tmp_path: Path, outcome: str, f
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
 
 
+@pytest.mark.parametrize(
+    "rate", ["throughput", "ops/sec", "requests_per_second", "qps", "iops", "Throughput.avg"]
+)
+def test_how_long_runs_were_to_take_is_no_time(tmp_path: Path, rate: str) -> None:
+    """Load generators run for ten seconds, and tell how much was done: all configurations would be equal."""
+    head = f"shape,config,seed,duration_s,{rate},error_rate\n"
+    path = tmp_path / "t.csv"
+    path.write_text(
+        head + "x,a,1,10,100,0\nx,a,2,10.01,103,1\nx,b,1,10,200,0\nx,b,2,10,205,0\n", encoding="utf-8"
+    )
+    with pytest.raises(
+        DatasetError, match=r"column duration_s hardly differs, and .* does, so each run may have"
+    ):
+        read(path)
+    assert (read(path, columns={"time": "duration_s"}).dataset["latency"] > 9).all()
+    # Both differ alike, or hardly, if the time was measured. An error_rate says nothing of it.
+    path.write_text(head + "x,a,1,10,100,0\nx,a,2,8,125,3\nx,b,1,5,200,0\nx,b,2,4,250,0\n", encoding="utf-8")
+    assert read(path).dataset["latency"].values.ravel().tolist() == [10, 8, 5, 4]
+    path.write_text(
+        head + "x,a,1,10,100,0\nx,a,2,10,100,3\nx,b,1,10.05,99.5,0\nx,b,2,10,100,0\n", encoding="utf-8"
+    )
+    assert read(path).dataset["latency"].values.ravel().tolist() == [10, 10, 10.05, 10]
+
+
 def test_a_setting_beside_a_time_is_no_failure(tmp_path: Path) -> None:
     """A limit may be infinite; a column that says of some lines that they failed tells no kinds apart."""
     text = "shape,config,seed,time_ms,{}\nx,a,1,5,{}\nx,a,2,6,{}\nx,a,3,7,{}\n"

@@ -71,6 +71,11 @@ _NO_VERDICT = {"inf", "oom"}
 _OF_A_CALL = re.compile(r"/(iter|op)$|^(latency|time) ?\(|\)$", re.IGNORECASE)
 # Units of rates: ops/sec, tokens per second, GFLOPS, fps.
 _OF_A_RATE = re.compile(r".*(/ ?[mun]?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
+# What was done in each second; not error_rate or the like.
+_THROUGHPUT = re.compile(
+    r".*(throughput|tput|goodput|bandwidth|(/|per)[\W_]?s(ec(ond)?s?)?|[fiqrt]ps|ops)([\W_].*)?",
+    re.IGNORECASE,
+)
 # What a column cpu holds that names no processor.
 _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
@@ -103,10 +108,33 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     reading = read_rows(rows, table)
     if not reading.cells:
         raise DatasetError(next(about_summaries(table.summaries), NO_TIMINGS))
+    if not (table.configs or is_search or "time" in names):
+        _refuse_given_times(table)
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = [CUT] * (text[-1] not in "\n]}")
     notes = (*reading.notes, *about_untimed(table.configs.values(), reading.cells), *cut)
     return replace(reading, each_a_process=each_a_process, notes=notes)
+
+
+def _refuse_given_times(table: Table) -> None:
+    """Refuse times that hardly differ beside a throughput that does: runs may have been given them."""
+    cells = table.cells.values()
+    times = [time for cell in cells for some in cell.rounds.values() for time in some if time > 0]
+    if len(times) < 4 or max(times) > 1.01 * min(times):
+        return
+    for number, index in enumerate(table.unused):
+        name, rates = table.names[index], set[float]()
+        if not _THROUGHPUT.fullmatch(name):
+            continue
+        for text in {text for cell in cells for text in (cell.beside[number], *cell.others.get(index, ()))}:
+            with contextlib.suppress(ValueError):
+                rates.add(to_number(text))
+        if rates and max(rates) > 1.05 * min(rates):
+            time, rate = table.names[table.columns["time"]], shortened(name)
+            raise DatasetError(
+                f"column {time} hardly differs, and {rate} does, so each run may have been given its time; "
+                f"write 1000 / {rate} as time_ms, or name the time: --columns {shlex.quote(f'time={time}')}"
+            )
 
 
 def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator[str]:

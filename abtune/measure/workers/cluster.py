@@ -250,7 +250,7 @@ async def _local(workplace: Workplace) -> AsyncIterator[tuple[Client, Mapping[st
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + DEVICE_THREADS * devices
-    dask.config.refresh(paths=[], env={})  # a user's settings are of other clusters, as a worker's lifetime
+    dask.config.refresh(paths=[], env={})  # a user's settings are for clusters, as a lifetime of workers
     with (
         scratch_folder() as scratch,
         dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}),
