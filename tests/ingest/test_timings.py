@@ -1059,11 +1059,11 @@ def test_how_long_runs_were_to_take_is_no_time(tmp_path: Path, rate: str) -> Non
     path.write_text(
         head + "x,a,1,10,100,0\nx,a,2,10.01,103,1\nx,b,1,10,200,0\nx,b,2,10,205,0\n", encoding="utf-8"
     )
-    with pytest.raises(
-        DatasetError, match=r"column duration_s hardly differs, and .* does, so each run may have"
-    ):
+    with pytest.raises(DatasetError, match=r"its times hardly differ, and .* does, so each run may have"):
         read(path)
-    assert (read(path, columns={"time": "duration_s"}).dataset["latency"] > 9).all()
+    named = read(path, columns={"time": "duration_s"})
+    assert (named.dataset["latency"] > 9).all()
+    assert any("its times hardly differ" in note for note in named.notes)
     # Both differ alike, or hardly, if the time was measured. An error_rate says nothing of it.
     path.write_text(head + "x,a,1,10,100,0\nx,a,2,8,125,3\nx,b,1,5,200,0\nx,b,2,4,250,0\n", encoding="utf-8")
     assert read(path).dataset["latency"].values.ravel().tolist() == [10, 8, 5, 4]
@@ -1071,6 +1071,12 @@ def test_how_long_runs_were_to_take_is_no_time(tmp_path: Path, rate: str) -> Non
         head + "x,a,1,10,100,0\nx,a,2,10,100,3\nx,b,1,10.05,99.5,0\nx,b,2,10,100,0\n", encoding="utf-8"
     )
     assert read(path).dataset["latency"].values.ravel().tolist() == [10, 10, 10.05, 10]
+    # Each run may have a file of its own, and the runs of one configuration may agree.
+    for name, number in (("a1", 100), ("a2", 100.1), ("b1", 200), ("b2", 200.1)):
+        text = f"shape,duration_s,{rate}\nx,10,{number}\n"
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"a1\.csv: its times hardly differ"):
+        read(runs=[f"{side}={tmp_path}/{side}*.csv" for side in "ab"])
 
 
 def test_a_setting_beside_a_time_is_no_failure(tmp_path: Path) -> None:

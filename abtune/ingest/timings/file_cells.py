@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from abtune.errors import DatasetError, InputError
@@ -44,6 +44,9 @@ class Reading:
     work: str = ""  # what to say of throughputs whose operations are unknown; empty if there are none
     kind: str = ""  # of throughputs; empty if the file has times
     no_repeats: str = ""  # why the times of one shape and configuration are no repeats; empty if they may be
+    # numbers of columns of throughputs beside the times, and whether the user named the column of these
+    throughputs: Mapping[str, Collection[float]] = field(default_factory=dict)
+    time_is_named: bool = False
 
 
 def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:

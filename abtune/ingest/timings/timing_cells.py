@@ -25,7 +25,7 @@ from abtune.ingest.table_columns import listed_columns
 from abtune.ingest.timings.conditions import about_columns, conditions_of
 from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading, split_names
 from abtune.shapes import shape_named, shape_values
-from abtune.text import count, import_command, shell_path
+from abtune.text import count, import_command, shell_path, shortened
 
 # Said of seeds that are timings of hyperfine, whose processes start one after the other.
 _IN_A_ROW = (
@@ -53,6 +53,9 @@ def import_readings(
     """
     readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
+    given = _about_given_times(readings)
+    if given and not any(reading.time_is_named for reading in readings.values()):
+        raise DatasetError(f"{given}; else name the column of times: --columns time=NAME")
     each_a_process = {reading.each_a_process for reading in readings.values()}
     if each_a_line := seed_is == PAIR and each_a_process == {None} and len(readings) == 1:
         seed = "line"
@@ -77,6 +80,7 @@ def import_readings(
         _about_seeds(rounds, what, PAIR if seed_is == PAIR else "seed", each_a_process),
         *[_MAY_BE_PAIRS] * may_be_pairs,
         *_notes_of_files(readings),
+        *filter(None, [given]),
         *conditions.notes,
         *about_columns((config, sum(map(len, cell.rounds)), cell.others) for cell, _, config in named),
         *in_a_row,
@@ -118,6 +122,26 @@ def _check_alike(readings: Collection[Reading]) -> None:
         raise DatasetError(
             "some files have times, or throughputs of another kind; import each kind by itself"
         )
+
+
+def _about_given_times(readings: Mapping[Source, Reading]) -> str:
+    """Say that runs may have been given their times, which hardly differ beside a throughput that does."""
+    cells = (cell for reading in readings.values() for cell in reading.cells)
+    times = [time for cell in cells for some in cell.rounds for time in some if time > 0]
+    if len(times) < 4 or (spread := max(times) / min(times) - 1) > 0.01:
+        return ""
+    rates: dict[str, set[float]] = {}
+    for reading in readings.values():
+        for name, numbers in reading.throughputs.items():
+            rates.setdefault(name, set()).update(numbers)
+    for name, known in rates.items():
+        if max(known) > (1.005 + 5 * spread) * min(known):
+            rate, path = shortened(name), next(iter(readings)).path
+            said = (
+                f"{path}: its times hardly differ, and {rate} does, so each run may have been given its time"
+            )
+            return f"{said}; if so, write 1000 / {rate} as time_ms"
+    return ""
 
 
 def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:

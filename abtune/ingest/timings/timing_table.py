@@ -108,33 +108,29 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     reading = read_rows(rows, table)
     if not reading.cells:
         raise DatasetError(next(about_summaries(table.summaries), NO_TIMINGS))
-    if not (table.configs or is_search or "time" in names):
-        _refuse_given_times(table)
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = [CUT] * (text[-1] not in "\n]}")
     notes = (*reading.notes, *about_untimed(table.configs.values(), reading.cells), *cut)
-    return replace(reading, each_a_process=each_a_process, notes=notes)
+    return replace(
+        reading,
+        each_a_process=each_a_process,
+        notes=notes,
+        throughputs={} if table.configs else _throughputs(table),
+        time_is_named="time" in names,
+    )
 
 
-def _refuse_given_times(table: Table) -> None:
-    """Refuse times that hardly differ beside a throughput that does: runs may have been given them."""
-    cells = table.cells.values()
-    times = [time for cell in cells for some in cell.rounds.values() for time in some if time > 0]
-    if len(times) < 4 or max(times) > 1.01 * min(times):
-        return
+def _throughputs(table: Table) -> dict[str, set[float]]:
+    """Return the numbers of each column of throughputs that is left out, or some of many."""
+    numbers: dict[str, set[float]] = {}
     for number, index in enumerate(table.unused):
-        name, rates = table.names[index], set[float]()
-        if not _THROUGHPUT.fullmatch(name):
+        if not _THROUGHPUT.fullmatch(name := table.names[index]):
             continue
-        for text in {text for cell in cells for text in (cell.beside[number], *cell.others.get(index, ()))}:
-            with contextlib.suppress(ValueError):
-                rates.add(to_number(text))
-        if rates and max(rates) > 1.05 * min(rates):
-            time, rate = table.names[table.columns["time"]], shortened(name)
-            raise DatasetError(
-                f"column {time} hardly differs, and {rate} does, so each run may have been given its time; "
-                f"write 1000 / {rate} as time_ms, or name the time: --columns {shlex.quote(f'time={time}')}"
-            )
+        for cell in table.cells.values():
+            for text in (cell.beside[number], *cell.others.get(index, ())):
+                with contextlib.suppress(ValueError):
+                    numbers.setdefault(name, set()).add(to_number(text))
+    return numbers
 
 
 def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator[str]:
