@@ -64,7 +64,7 @@ UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?"
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 OUTCOME = re.compile(
     r"(.{1,80}([\W_]|(?-i:(?<=[a-z])(?=S))))?status|(.{1,80}\.)?(is[\W_]?)?(state|outcome|success(ful)?|"
-    "succeeded|fail(ed|ure)|error[ _-]?(code|msg|message|occurred|type)|disposition|"
+    "succeeded|fail(ed|ure)|all_?close|error[ _-]?(code|msg|message|occurred|type)|disposition|"
     "((exit|return)[ _-]?)?code|rc|valid|correct(ness)?|pass(ed)?|ok|verified|errors?|exceptions?)",
     re.IGNORECASE,
 )

@@ -1297,6 +1297,11 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
             "line 4: column Passed says 'no', but 'yes' in line 2; leave the times of failed runs",
         ),
         (
+            "shape,config,time_us,allclose\nx,a,1,True\nx,b,2,False\n",
+            {},
+            "line 3: column allclose says 'False', but 'True' in line 2; leave the times of failed runs",
+        ),
+        (
             "shape,config,M,N,time_us\nx,a,1,1,1\ny,a,2,1,2\nx,b,2,1,9\n",
             {},
             "line 4: column M says '2', but '1' in line 2; they are two shapes of one label, "
