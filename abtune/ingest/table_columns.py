@@ -61,6 +61,11 @@ _TIME_NAMES = ("time", "latency", "duration")
 TOTALS = {"total", "sum"}  # words of columns that sum up timings
 # A column with the unit of each time; one of something else, such as memory_unit, is none.
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
+# Columns of what was done in each second; not error_rate or loops.
+THROUGHPUT = re.compile(
+    r"(.*[\W_])?(throughput|tput|goodput|bandwidth|.*(/|per)[\W_]?s(ec(ond)?s?)?|[fiqrt]ps|[kmg]?i?ops)([\W_].*)?",
+    re.IGNORECASE,
+)
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.
 OUTCOME = re.compile(
     r"(.{1,80}([\W_]|(?-i:(?<=[a-z])(?=S))))?status|(.{1,80}\.)?(is[\W_]?)?(state|outcome|success(ful)?|"

@@ -31,6 +31,8 @@ class FileCell:
     failures: tuple[str, ...] = ()  # what stands in a table in place of each time that is NaN
     settings: Mapping[str, object] = field(default_factory=dict)  # what both sides should have alike
     others: Mapping[str, str] = field(default_factory=dict)  # what else a file says of all these times
+    # numbers that columns of throughputs have beside these times, or some of many
+    throughputs: Mapping[str, Collection[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +46,7 @@ class Reading:
     work: str = ""  # what to say of throughputs whose operations are unknown; empty if there are none
     kind: str = ""  # of throughputs; empty if the file has times
     no_repeats: str = ""  # why the times of one shape and configuration are no repeats; empty if they may be
-    # numbers of columns of throughputs beside the times, and whether the user named the column of these
-    throughputs: Mapping[str, Collection[float]] = field(default_factory=dict)
-    time_is_named: bool = False
+    time_is_named: bool = False  # whether the user said which column has the times
 
 
 def repeated(where: str, name: str, times: Sequence[float]) -> FileCell:

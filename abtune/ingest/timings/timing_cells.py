@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -53,9 +53,6 @@ def import_readings(
     """
     readings = _without_unknown(split_names(readings, configs))
     _check_alike(readings.values())
-    given = _about_given_times(readings)
-    if given and not any(reading.time_is_named for reading in readings.values()):
-        raise DatasetError(f"{given}; else name the column of times: --columns time=NAME")
     each_a_process = {reading.each_a_process for reading in readings.values()}
     if each_a_line := seed_is == PAIR and each_a_process == {None} and len(readings) == 1:
         seed = "line"
@@ -74,6 +71,9 @@ def import_readings(
     may_be_pairs = what == seed_is == "file" and min(map(len, configs_of.values())) > 1 < len(configs_of)
     in_a_row = [_IN_A_ROW] * (each_a_seed and all(each_a_process))
     named = [*itertools.chain.from_iterable(of_files.values())]
+    given = _about_given_times(named)
+    if given and not any(reading.time_is_named for reading in readings.values()):
+        raise DatasetError(f"{given}; else name the column of times: --columns time=NAME")
     conditions = conditions_of((label, config, cell.settings) for cell, label, config in named)
     works = dict.fromkeys(reading.work for reading in readings.values() if reading.work)
     notes = (
@@ -124,23 +124,21 @@ def _check_alike(readings: Collection[Reading]) -> None:
         )
 
 
-def _about_given_times(readings: Mapping[Source, Reading]) -> str:
-    """Say that runs may have been given their times, which hardly differ beside a throughput that does."""
-    cells = (cell for reading in readings.values() for cell in reading.cells)
-    times = [time for cell in cells for some in cell.rounds for time in some if time > 0]
-    if len(times) < 4 or (spread := max(times) / min(times) - 1) > 0.01:
-        return ""
-    rates: dict[str, set[float]] = {}
-    for reading in readings.values():
-        for name, numbers in reading.throughputs.items():
-            rates.setdefault(name, set()).update(numbers)
-    for name, known in rates.items():
-        if max(known) > (1.005 + 5 * spread) * min(known):
-            rate, path = shortened(name), next(iter(readings)).path
-            said = (
-                f"{path}: its times hardly differ, and {rate} does, so each run may have been given its time"
-            )
-            return f"{said}; if so, write 1000 / {rate} as time_ms"
+def _about_given_times(named: Iterable[tuple[FileCell, str, str]]) -> str:
+    """Say which shape has times that hardly differ beside a throughput that does; empty if none has."""
+    by_shape: dict[str, list[FileCell]] = {}
+    for cell, label, _ in named:
+        by_shape.setdefault(label, []).append(cell)
+    for label, cells in by_shape.items():
+        times = [time for cell in cells for some in cell.rounds for time in some if time > 0]
+        if len(times) < 4 or (spread := max(times) / min(times) - 1) > 0.01:
+            continue
+        for name in cells[0].throughputs:
+            rates = {rate for cell in cells for rate in cell.throughputs.get(name, ())}
+            if max(rates) > (1.005 + 5 * spread) * min(rates):
+                about, rate = f"the times of {shortened(label)} hardly differ", shortened(name)
+                reason = f"{rate} does, so each run may have been given its time"
+                return f"{about}, and {reason}; if so, write 1000 / {rate} as time_ms"
     return ""
 
 

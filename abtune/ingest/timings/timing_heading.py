@@ -19,6 +19,7 @@ from abtune.ingest.table_columns import (
     ONLY_QUOTIENTS,
     OUTCOME,
     SHAPES,
+    THROUGHPUT,
     TOTALS,
     UNIT,
     check_names,
@@ -110,12 +111,14 @@ class Table:
     counted: str = "repeat"  # what a time is: a repeat, a seed, or a trial, the mean of its repeats
     of_pairs: bool = False  # whether the times of a line are a pair
     of_records: bool = False  # whether it is JSON; there a line may have many records
-    outcomes: list[int] = field(default_factory=list)  # columns that say how the run of a line ended
+    outcomes: Sequence[int] = ()  # the columns that say how the run or trial of a line ended
+    failed: set[int] = field(default_factory=set)  # columns of any name that said so of one that failed
     unused: Sequence[int] = field(init=False)  # the columns that are left out
     fixed: Mapping[int, str] = field(init=False)  # those of them that have to be the same, with the remedy
     of_shape: set[int] = field(init=False)  # those of them that have to be so in lines of one shape alone
     machines: set[int] = field(init=False)  # columns left out that say where a time was measured
     settings: set[int] = field(init=False)  # columns left out of what both sides should have alike
+    rates: set[int] = field(init=False)  # columns left out of throughputs
     telling: list[int] = field(init=False)  # those that say where a time belongs
     cells: dict[Key, Cell] = field(default_factory=dict)
     beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
@@ -146,6 +149,7 @@ class Table:
         }
         self.machines = {index for index, name in names.items() if MACHINE.fullmatch(name)}
         self.settings = {index for index, name in names.items() if SETTING.fullmatch(name)}
+        self.rates = set() if self.configs else {i for i, name in names.items() if THROUGHPUT.fullmatch(name)}
         self.telling = [index for name, index in self.columns.items() if name not in EACH_LINE]
         self.telling += self.fixed
 

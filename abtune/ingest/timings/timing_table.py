@@ -65,17 +65,12 @@ _FAILURE = re.compile(
     r".*(fail|error|exceed|invalid|incorrect|timed?[ _-]?out|crash|pruned)",
     re.IGNORECASE,
 )
-# Words for a failure that in another column than that of times may be a number or a setting.
-_NO_VERDICT = {"inf", "oom"}
+# So does a cell of another column that is such a word; inf and oom may be a number or a setting there.
+_FAILED_RUN = FAILED - {"inf", "oom"}
 # A time for each of these is that of one call, as cargo and Go write it: ns/iter, ns/op; or Latency (ms).
 _OF_A_CALL = re.compile(r"/(iter|op)$|^(latency|time) ?\(|\)$", re.IGNORECASE)
 # Units of rates: ops/sec, tokens per second, GFLOPS, fps.
 _OF_A_RATE = re.compile(r".*(/ ?[mun]?s(ec(ond)?)?|per[ _]sec(ond)?|flops?|[fiqrt]ps|hz)", re.IGNORECASE)
-# What was done in each second; not error_rate or the like.
-_THROUGHPUT = re.compile(
-    r".*(throughput|tput|goodput|bandwidth|(/|per)[\W_]?s(ec(ond)?s?)?|[fiqrt]ps|ops)([\W_].*)?",
-    re.IGNORECASE,
-)
 # What a column cpu holds that names no processor.
 _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
@@ -111,26 +106,8 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     each_a_process = False if table.columns.keys() & {"seed", "round"} else None
     cut = [CUT] * (text[-1] not in "\n]}")
     notes = (*reading.notes, *about_untimed(table.configs.values(), reading.cells), *cut)
-    return replace(
-        reading,
-        each_a_process=each_a_process,
-        notes=notes,
-        throughputs={} if table.configs else _throughputs(table),
-        time_is_named="time" in names,
-    )
-
-
-def _throughputs(table: Table) -> dict[str, set[float]]:
-    """Return the numbers of each column of throughputs that is left out, or some of many."""
-    numbers: dict[str, set[float]] = {}
-    for number, index in enumerate(table.unused):
-        if not _THROUGHPUT.fullmatch(name := table.names[index]):
-            continue
-        for cell in table.cells.values():
-            for text in (cell.beside[number], *cell.others.get(index, ())):
-                with contextlib.suppress(ValueError):
-                    numbers.setdefault(name, set()).add(to_number(text))
-    return numbers
+    is_named = "time" in names
+    return replace(reading, each_a_process=each_a_process, notes=notes, time_is_named=is_named)
 
 
 def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator[str]:
@@ -155,7 +132,7 @@ def read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> Reading:
 
 def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
     """Return a cell with what the columns that are left out say of all its times."""
-    settings, others = dict[str, str](), dict[str, str]()
+    settings, others, rates = dict[str, str](), dict[str, str](), dict[str, set[float]]()
     for index, value in zip(table.unused, cell.beside, strict=True):
         name, is_machine = table.names[index], index in table.machines
         is_told = not _LOAD.fullmatch(value) if is_machine else len(cell.others.get(index, ())) < 2
@@ -163,6 +140,9 @@ def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
             others[name] = value
         elif is_told and value:
             settings[name] = value
+        for text in (value, *cell.others.get(index, ())) if index in table.rates else ():
+            with contextlib.suppress(ValueError):
+                rates.setdefault(name, set()).add(to_number(text))
     shape, config, seed = key
     return FileCell(
         where=f"line {cell.line}",
@@ -174,6 +154,7 @@ def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
         failures=tuple(cell.failures),
         settings=settings,
         others=others,
+        throughputs=rates,
     )
 
 
@@ -266,7 +247,7 @@ def _notes(table: Table) -> Iterator[str]:
     }
     runs = [name for name in unused.values() if re.sub(r"\W", "", name).casefold() in RUNS]
     # Beside configurations, a column may compare the times of its line.
-    may = set[int]() if table.configs else {*unused} - {*table.outcomes}
+    may = set[int]() if table.configs else {*unused} - {*table.outcomes} - table.failed
     changing = [unused[index] for index in sorted(table.differ & may)]
     differ = [name for name in changing if name not in runs]
     alike = ""
@@ -289,9 +270,8 @@ def _notes(table: Table) -> Iterator[str]:
         what, then = ("line", "counts as failed")
         if table.configs:
             what, then = "cell", "is missing, or failed if its cell says so; shapes without runs are left out"
-        cells = (
-            f"{count(len(table.untimed), what)} without a time{' or of a failed run' * bool(table.outcomes)}"
-        )
+        failed = " or of a failed run" * bool(table.outcomes or table.failed)
+        cells = f"{count(len(table.untimed), what)} without a time{failed}"
         yield f"{cells}, the first in line {table.untimed[0]}; a run without any time {then}"
     yield from about_boosts(
         {table.names[index]: over for index, over in table.boosts.items()}, [*table.configs.values()]
@@ -337,10 +317,7 @@ def _read_row(row: Sequence[str], table: Table, line: int) -> None:
     if units := [unit for index in table.units if (unit := unit_named(row[index]))]:  # as nvprof writes
         raise DatasetError(f"holds units and no values; take the line out, and give --unit {units[0]}")
     timed = [index for index in table.units if row[index].casefold() not in MISSING]
-    if not table.configs:  # a column of any name may say that a run failed
-        cells = ((index, row[index].casefold()) for index in table.unused if index not in table.outcomes)
-        table.outcomes += [index for index, cell in cells if cell in FAILED and cell not in _NO_VERDICT]
-    if failure := next(filter(_FAILURE.match, (row[index] for index in table.outcomes)), ""):
+    if failure := _failure_of(row, table):
         timed = []
     if timed:
         table.lines.append(hash(tuple(row)))
@@ -360,6 +337,16 @@ def _read_row(row: Sequence[str], table: Table, line: int) -> None:
             target.cell.rounds.setdefault("", []).append(math.nan)
             target.cell.failures.append((failure or row[index]).casefold())
     _check_line(row, table, seconds)
+
+
+def _failure_of(row: Sequence[str], table: Table) -> str:
+    """Return the cell that says that the run of a line failed; empty if none does."""
+    told = (index for index in table.outcomes if _FAILURE.match(row[index]))
+    words = (index for index in table.unused if not table.configs and row[index].casefold() in _FAILED_RUN)
+    for index in itertools.chain(told, words):
+        table.failed.add(index)
+        return row[index]
+    return ""
 
 
 def _check_line(row: Sequence[str], table: Table, seconds: Mapping[int, Sequence[float]]) -> None:
