@@ -63,7 +63,7 @@ TOTALS = {"total", "sum"}  # words of columns that sum up timings
 UNIT = re.compile(r"((time|value|metric|latency|duration|result)[ _.-]?)?units?", re.IGNORECASE)
 # Columns of what was done in each second; not error_rate or loops.
 THROUGHPUT = re.compile(
-    r"(.*[\W_])?(throughput|tput|goodput|bandwidth|.*(/|per)[\W_]?s(ec(ond)?s?)?|[fiqrt]ps|[kmg]?i?ops)([\W_].*)?",
+    r"(.*[\W_])?(throughput|tput|goodput|bandwidth|.*(/|per)[\W_]?s(ec(ond)?s?)?|[fiqrt]ps|[kmgt]?(i|fl)?ops)([\W_].*)?",
     re.IGNORECASE,
 )
 # Columns that say how a run ended. A time beside another outcome may be that of a failure.

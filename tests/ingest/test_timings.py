@@ -1081,13 +1081,14 @@ def test_how_long_runs_were_to_take_is_no_time(tmp_path: Path, rate: str) -> Non
         read(runs=[f"{side}={tmp_path}/{side}*.csv" for side in "ab"])
 
 
-@pytest.mark.parametrize("column", ["gflops", "loops", "drops_per_run", "error_rate"])
+@pytest.mark.parametrize("column", ["gflops", "qps", "loops", "drops_per_run", "error_rate"])
 def test_short_kernels_may_all_take_the_time_of_a_launch(tmp_path: Path, column: str) -> None:
     """Of shapes that take equally long, the larger has the higher rate; loops are calibrated."""
     text = f"shape,config,seed,time_us,{column}\nx,a,1,5,10\nx,a,2,5.01,9.98\nx,b,1,5,10\nx,b,2,5,10\n"
     text += "y,a,1,5,20\ny,a,2,5,20\ny,b,1,5,20\ny,b,2,5.02,20\n"
     assert read_text(tmp_path, text).sizes["shape"] == 2
-    if column != "gflops":
+    assert read_text(tmp_path, f"{text}x,b,3,FAILED,0\n").sizes["shape"] == 2
+    if column not in ("gflops", "qps"):
         assert read_text(tmp_path, text.replace("x,b,2,5,10", "x,b,2,5,70")).sizes["shape"] == 2
 
 
@@ -1097,11 +1098,11 @@ def test_a_setting_beside_a_time_is_no_failure(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text.format("limit", "inf", "inf", "inf"), encoding="utf-8")
     assert (read(path).dataset["run_status"] == RunStatus.COMPLETE).all()
-    path.write_text(text.format("check", "PASS", "FAIL", "PASS"), encoding="utf-8")
+    path.write_text(text.format("check", "FAIL", "PASS", "PASS"), encoding="utf-8")
     reading = read(path)
     assert reading.dataset["run_status"].values.ravel().tolist() == [
-        RunStatus.COMPLETE,
         RunStatus.FAILED,
+        RunStatus.COMPLETE,
         RunStatus.COMPLETE,
     ]
     assert f"{path}: columns left out: check" in reading.notes

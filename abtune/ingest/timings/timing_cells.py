@@ -134,8 +134,10 @@ def _about_given_times(named: Iterable[tuple[FileCell, str, str]]) -> str:
         if len(times) < 4 or (spread := max(times) / min(times) - 1) > 0.01:
             continue
         for name in cells[0].throughputs:
-            rates = {rate for cell in cells for rate in cell.throughputs.get(name, ())}
-            if max(rates) > (1.005 + 5 * spread) * min(rates):
+            # Zero is that of a run that failed.
+            known = (rate for cell in cells for rate in cell.throughputs.get(name, ()))
+            rates = [rate for rate in known if 0 < rate < math.inf]
+            if rates and max(rates) > (1.005 + 5 * spread) * min(rates):
                 about, rate = f"the times of {shortened(label)} hardly differ", shortened(name)
                 reason = f"{rate} does, so each run may have been given its time"
                 return f"{about}, and {reason}; if so, write 1000 / {rate} as time_ms"

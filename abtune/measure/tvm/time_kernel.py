@@ -99,7 +99,7 @@ def load_library(library: bytes) -> Any:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(library)
         file.flush()
-        # By default TVM keeps every library until the process ends, which can map 13,000 of them.
+        # By default TVM keeps every library until the process ends. A process can map only so many.
         return tvm_ffi.load_module(file.name, keep_module_alive=False)
 
 

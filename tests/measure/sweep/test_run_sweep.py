@@ -529,9 +529,12 @@ def test_a_machine_that_builds_nothing_is_found_out_at_once(store: Store, log: P
 
 
 @pytest.mark.parametrize("fault", ["raise", "crash"])
-def test_a_configuration_that_cannot_be_set_up_costs_no_run(store: Store, fault: str) -> None:
-    """A mistake in a design space or an option of one's own is named before anything is kept."""
-    plan = small_plan(configs=(PLAIN, config("own", check=fault)))
+@pytest.mark.parametrize("own", [{}, {"space": "", "cost_model": "mine:model"}], ids=["space", "cost model"])
+def test_a_configuration_that_cannot_be_set_up_costs_no_run(
+    store: Store, fault: str, own: dict[str, str]
+) -> None:
+    """A mistake in one's own design space, options or cost model is named before anything is kept."""
+    plan = small_plan(configs=(PLAIN, replace(config("own", check=fault), **own)))  # type: ignore[arg-type]
     with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: (?!check)"):
         run_sweep(plan, store)
     assert not store.dataset.exists()
