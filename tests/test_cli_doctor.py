@@ -128,7 +128,7 @@ def test_a_file_of_the_user_hides_no_module(tmp_path: Path, module: str) -> None
             DRY_RUN,
             "tvm",
             "raise ImportError('first line\\nlast')",
-            "TVM cannot be imported (ImportError: last)",
+            "TVM or XGBoost cannot be imported (ImportError: last)",
         ),
         (
             ["analyze", "h200-pilot"],
@@ -140,9 +140,21 @@ def test_a_file_of_the_user_hides_no_module(tmp_path: Path, module: str) -> None
             DRY_RUN,
             "tvm",
             f"raise ImportError('x.so: {NO_MEMORY}')",
-            "TVM cannot be imported (ImportError: x.so",
+            "TVM or XGBoost cannot be imported (ImportError: x.so",
         ),
-        (DRY_RUN, "tvm", "import os; os.abort()", "TVM cannot be imported (process killed by SIGABRT)"),
+        # Its first use is in the second iteration of a search, when much has been tried.
+        (
+            DRY_RUN,
+            "xgboost",
+            "raise OSError('libgomp.so')",
+            "TVM or XGBoost cannot be imported (OSError: lib",
+        ),
+        (
+            DRY_RUN,
+            "tvm",
+            "import os; os.abort()",
+            "TVM or XGBoost cannot be imported (process killed by SIGABRT)",
+        ),
     ],
 )
 def test_a_package_that_is_broken_is_a_line(

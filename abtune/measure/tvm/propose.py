@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from xgboost import Booster  # where it is broken, a sweep fails at once, not in the second iteration
 
 from abtune.configurations import RANDOM, Configuration, import_attribute
 from abtune.dataset.schema import TrialStatus
@@ -207,7 +208,6 @@ def save_model(model: Any) -> bytes:
 def restore_model(model: Any, state: bytes, context: Any) -> None:
     """Give a new cost model the state that :func:`save_model` returned."""
     from tvm.s_tir.meta_schedule.cost_model.xgb_model import FeatureGroup
-    from xgboost import Booster
 
     # NumPy refuses pickles by default. MetaSchedule's own ``load`` allows them, and they could run code.
     arrays = np.load(io.BytesIO(state))

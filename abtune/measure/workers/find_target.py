@@ -62,7 +62,7 @@ def find_target(spec: str, cores: int = 0) -> TargetFacts:
             how = str(error).partition(f"importing {TVM_MODULE}: ")[2]
             if how:
                 remedy = remedy_for(how) or "run: pip install --force-reinstall 'abtune[sweep]'"
-                raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
+                raise TargetError(f"TVM or XGBoost cannot be imported ({how}); {remedy}") from None
             raise TargetError(with_remedy(str(error).removeprefix("describe_target: "))) from None
     return replace(facts, rate=rate)
 

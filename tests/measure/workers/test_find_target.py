@@ -123,7 +123,7 @@ def test_a_system_that_kills_the_import_is_not_repaired_by_pip(
     (tmp_path / "killed_early.py").write_text("import os\nos.kill(os.getpid(), 9)\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "killed_early")
-    said = r"^TVM cannot be imported \(process killed by SIGKILL\); free memory, or use fewer cores$"
+    said = r"^TVM or XGBoost cannot .*\(process killed by SIGKILL\); free memory, or use fewer cores$"
     with pytest.raises(TargetError, match=said):
         find_target("auto")
 
@@ -133,5 +133,5 @@ def test_a_tvm_that_cannot_be_imported_is_one_line(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "unimportable")
     with pytest.raises(TargetError) as caught:
         find_target("auto")
-    said = "TVM cannot be imported (RuntimeError: this cannot work here); run: pip install --force-reinstall "
-    assert str(caught.value) == f"{said}'abtune[sweep]'"
+    said = "TVM or XGBoost cannot be imported (RuntimeError: this cannot work here); "
+    assert str(caught.value) == f"{said}run: pip install --force-reinstall 'abtune[sweep]'"
