@@ -111,12 +111,13 @@ def _run(argv: Sequence[str] | None) -> int:
         return _complain("; ".join(["interrupted", *map(str, stop.args)]), INTERRUPTED)
     except click.ClickException as error:
         files = [word for word in argv or sys.argv if word[:1] == "-" and os.path.exists(word)]  # noqa: PTH110
-        remedy = f" If it is a file, write ./{files[0]}" if files else ""
-        if isinstance(error, click.MissingParameter) and error.ctx:
-            remedy = f" See {error.ctx.command_path} --help"
         message = re.sub("a valid integer( range)?", "a whole number", error.format_message())
         message = message.replace("a valid float range", "a number")
-        return _complain(message + remedy, BAD_INPUT)
+        if isinstance(error, click.MissingParameter) and error.ctx:
+            message += f" See {error.ctx.command_path} --help"
+        elif files:
+            message = f"{message.removesuffix('.')}; if it is a file, write ./{files[0]}"
+        return _complain(message, BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
     except ImportError as error:
