@@ -60,7 +60,8 @@ def why_no_gpu() -> str:
             ctypes.CDLL(library)
         except OSError:
             return absence
-    return "the driver reports no GPU"
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "the driver reports no GPU" + ("" if chosen is None else f"; CUDA_VISIBLE_DEVICES is {chosen!r}")
 
 
 def compile_cubin(code: str, arch: str) -> bytes | None:

@@ -32,7 +32,15 @@ def test_what_is_missing_for_a_gpu(monkeypatch: pytest.MonkeyPatch, missing: set
             raise OSError(name)
 
     monkeypatch.setattr(ctypes, "CDLL", load)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert nvrtc.why_no_gpu() == said
+
+
+def test_a_choice_of_gpus_that_leaves_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers of clusters set the variable; where no GPU was asked for, it is empty."""
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: name)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert nvrtc.why_no_gpu() == "the driver reports no GPU; CUDA_VISIBLE_DEVICES is ''"
 
 
 def test_libraries_are_loaded_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
