@@ -26,7 +26,7 @@ from abtune.dataset.schema import in_order, labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, Sides, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log, same_nan
+from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap_t import Tails
 from abtune.stats.two_sample import Floats
 from abtune.text import listed
@@ -272,7 +272,7 @@ def evidence_of(
     varies, _ = what_varies(*sides)
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
-        p: Any = {name: every if every is None else same_nan(every[index]) for name, every in tests.items()}
+        p: Any = {name: every if every is None else float(every[index]) for name, every in tests.items()}
         boost = from_log(interval.difference[index])
         if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
             boost = baseline.latency / candidate.latency - 1
@@ -288,9 +288,9 @@ def evidence_of(
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=from_log(statistics.at_least[index]),
             **p,
-            detectable=same_nan(detectable[index]),
+            detectable=float(detectable[index]),
             fewest_seeds=fewest_seeds,
-            noise_of_pairs=same_nan(varies.noise[index]) if varies.paired else math.nan,
+            noise_of_pairs=float(varies.noise[index]) if varies.paired else math.nan,
         )
 
 
@@ -310,5 +310,4 @@ def _row_caveats(sides: Sides, index: int) -> Iterator[str]:
 def _side(samples: Samples, index: int) -> Side:
     names = (field.name for field in fields(Side) if field.name != "config")
     values: dict[str, Any] = {name: getattr(samples, name)[index].item() for name in names}
-    seconds, noise = same_nan(values.pop("latency")), same_nan(values.pop("noise"))
-    return Side(config=samples.config, latency=seconds, noise=noise, **values)
+    return Side(config=samples.config, **values)

@@ -19,7 +19,7 @@ from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, Sides, two_sample
 from abtune.stats.across_shapes import heterogeneity, placements
-from abtune.stats.estimates import from_log, same_nan, standard_error
+from abtune.stats.estimates import from_log, standard_error
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
     ClusteredVariance,
@@ -167,8 +167,8 @@ def _improvement(baseline: Samples, candidate: Samples, used: Booleans, level: f
     half = half_width(sides, level) / (estimate * (1 - estimate)) if known else math.nan
     return Improvement(
         probability=estimate,
-        low=same_nan(special.expit(special.logit(estimate) - half)),
-        high=same_nan(special.expit(special.logit(estimate) + half)),
+        low=float(special.expit(special.logit(estimate) - half)),
+        high=float(special.expit(special.logit(estimate) + half)),
         shapes=int(np.count_nonzero(used)),
         meaning=WINS_OF_PAIRS if samples.paired else WINS,
     )

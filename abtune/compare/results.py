@@ -12,6 +12,7 @@ from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.lazy import load
 from abtune.stats.across_shapes import Heterogeneity
+from abtune.stats.estimates import EqualWithNaN
 from abtune.text import count, limits, percent_cell
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Verdict(StrEnum):
         return self in {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Side(EqualWithNaN):
     """The seeds of one shape under one configuration."""
 
     config: str
@@ -80,8 +81,8 @@ def first_failed(gates: Iterable[Gate], rule: Rule) -> Gate | None:
     return next((gate for gate in gates if gate.of is rule and not gate.passed), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence(EqualWithNaN):
     """All numbers about one shape, as :class:`Comparison` describes them."""
 
     shape: str
@@ -117,7 +118,7 @@ class Evidence:
         return self.baseline.n, self.candidate.n
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison(Evidence):
     """The candidate against the baseline for one shape: the evidence, and what follows from it.
 
@@ -179,8 +180,8 @@ class Comparison(Evidence):
         return f"<Comparison of {self.shape}: {self.verdict.words}, {numbers}>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Aggregate(EqualWithNaN):
     """A geometric mean boost over shapes, with its interval; fractions."""
 
     boost: float
@@ -190,8 +191,8 @@ class Aggregate:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Without:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Without(EqualWithNaN):
     """The mean boost over these shapes when one of them is left out; a fraction."""
 
     shape: str
@@ -206,8 +207,8 @@ class LeaveOneOut:
     high: Without
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Improvement:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Improvement(EqualWithNaN):
     """How often a run of the candidate beats one of the baseline."""
 
     probability: float  # mean over the shapes, with its interval; NaN where unknown
@@ -217,8 +218,8 @@ class Improvement:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighted:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weighted(EqualWithNaN):
     """Boost of a program that calls each shape a number of times."""
 
     name: str

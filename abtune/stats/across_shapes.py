@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from abtune.stats.estimates import EqualWithNaN
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import quantile
 
@@ -43,8 +44,8 @@ def at_least(p: Floats, *, correlation: Floats | float, alpha: float) -> int:
     return len(known) - (int(kept[-1]) + 1 if len(kept) else 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heterogeneity:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Heterogeneity(EqualWithNaN):
     """The spread of true effects around their mean."""
 
     q: float  # Cochran's Q; about ``shapes - 1`` if all effects are equal

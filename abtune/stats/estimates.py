@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy import special
@@ -18,6 +18,21 @@ FEWEST_FOR_BOOTSTRAP = 5
 _SMALLER, _NOISIER = 0.95, 0.75
 # If the smaller side has at most two degrees of freedom, a quantile of F is too small.
 _HARDLY_ANY = 2
+
+
+class EqualWithNaN:
+    """Base of dataclasses with ``eq=False``: they are equal if all fields are, and NaN is equal to NaN."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(one == two or (one != one and two != two) for one, two in pairs)  # noqa: PLR0124
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +137,8 @@ LARGEST_LOG = 700.0
 _LEAST_BOOST = math.nextafter(-1.0, 0.0)
 
 
-def same_nan(value: float) -> float:
-    """Return a float, of all NaN the same one: Python calls it equal to itself in tuples and dataclasses."""
-    return math.nan if math.isnan(value) else float(value)
-
-
 def from_log(log_ratio: float) -> float:
     """Return the boost of a log ratio. A ratio beyond the range of floats becomes the largest one."""
     if math.isnan(log_ratio):
-        return same_nan(log_ratio)
+        return math.nan
     return max(float(np.expm1(min(log_ratio, LARGEST_LOG))), _LEAST_BOOST)

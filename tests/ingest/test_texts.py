@@ -117,7 +117,7 @@ def test_repeated_keys_are_refused(text: str) -> None:
     ("text", "said"),
     [
         ('{"a": [1', "^the JSON is cut short"),
-        ('{"a": [1,\n]}', "^not JSON at line 2, character 1: Expecting value"),
+        ('{"a": [1,\n}', "^not JSON at line 2, character 1: Expecting value"),
         ("[1] [2]", "more than one JSON document"),
         ("[1,, 2]", "^not JSON at line 1, character 4"),
         ("[\n1,, 2]", "^not JSON at line 2"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, Trial
@@ -22,7 +22,7 @@ async def try_candidates(
     *,
     priority: int,
     cores: int = 1,
-) -> AsyncIterator[tuple[tuple[Trial, ...], float]]:
+) -> AsyncGenerator[tuple[tuple[Trial, ...], float], None]:
     """Yield the trials of candidates and their seconds, chunk by chunk; this search has `cores` to itself."""
     size = max(1, CHUNK // cores)
 

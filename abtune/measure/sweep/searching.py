@@ -7,6 +7,7 @@ import datetime
 import math
 import socket
 from collections.abc import Sequence
+from contextlib import aclosing
 
 from distributed.scheduler import KilledWorker
 
@@ -113,12 +114,13 @@ class Search:
 
     async def _try(self) -> History:
         history, cores = self.history, self.cluster.threads(self.session.runs_left)
-        tried = (self.settings, self.cluster, self._problem, history.pending)
+        pending = (self.settings, self.cluster, self._problem, history.pending)
         try:
-            async for trials, seconds in try_candidates(*tried, priority=self.priority, cores=cores):
-                history = history.tried(trials, seconds=seconds)
-                # A device that hangs costs each candidate its whole time limit, so it is not waited for.
-                await self._prove(broken=self._looks_broken(history, hangs=True))
+            async with aclosing(try_candidates(*pending, priority=self.priority, cores=cores)) as tried:
+                async for trials, seconds in tried:
+                    history = history.tried(trials, seconds=seconds)
+                    # A device that hangs costs each candidate its whole time limit, so it is not waited for.
+                    await self._prove(broken=self._looks_broken(history, hangs=True))
         except (asyncio.CancelledError, ChildError, KilledWorker):  # the trials until here count
             kept = history is not self.history and not self._looks_broken(history)
             if kept and self.session.health.passed.is_set():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from abtune.lazy import load
+from abtune.stats.estimates import EqualWithNaN
 
 
 class ChangeVerdict(StrEnum):
@@ -16,8 +17,8 @@ class ChangeVerdict(StrEnum):
     NOT_SETTLED = "not settled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeChange:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShapeChange(EqualWithNaN):
     """The change of one shape; fractions and p-values, NaN where a sample has fewer than two seeds."""
 
     shape: str
@@ -34,8 +35,8 @@ class ShapeChange:
     verdict: ChangeVerdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanChange:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeanChange(EqualWithNaN):
     """The geometric mean of the changes of the shapes that have an interval; its error from the seeds."""
 
     change: float
