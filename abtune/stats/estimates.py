@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -26,13 +27,17 @@ class EqualWithNaN:
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
+        if not isinstance(other, EqualWithNaN) or type(self) is not type(other):
             return NotImplemented
-        names = (field.name for field in fields(self))  # type: ignore[arg-type]
-        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
-        return all(one == two or (one != one and two != two) for one, two in pairs)  # noqa: PLR0124
+        both = zip(self._values(), other._values(), strict=True)
+        return all(one == two or (one != one and two != two) for one, two in both)  # noqa: PLR0124
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        # Of the texts: numbers that are equal here, such as NaN, may have different hashes.
+        return hash(tuple(value for value in self._values() if isinstance(value, str)))
+
+    def _values(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
