@@ -11,6 +11,7 @@ import numpy as np
 from abtune.compare.results import Analysis, Comparison
 from abtune.report.page import Bullets, Dots, Heading, Part, Prose, Strip
 from abtune.samples import Samples, extract_both
+from abtune.stats.estimates import EqualWithNaN
 from abtune.stats.two_sample import Integers
 from abtune.text import microseconds, spread_percent
 
@@ -23,8 +24,8 @@ class SeedValue:
     latency: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample(EqualWithNaN):
     """One side of a shape: its seeds, fastest first, and the geometric mean."""
 
     config: str

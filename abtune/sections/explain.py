@@ -20,7 +20,7 @@ from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, col
 from abtune.report.stories import Sample, gate_sentences, sample_of, sample_parts
 from abtune.samples import Sides, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
-from abtune.stats.estimates import from_log
+from abtune.stats.estimates import EqualWithNaN, from_log
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.skewness import may_be_chance
 from abtune.stats.testing.attainable import MOST_SEEDS
@@ -57,8 +57,8 @@ class PairBoost:
     boost: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodInterval:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MethodInterval(EqualWithNaN):
     """The interval of the boost by one method; ``judged`` marks the one that the verdict rests on."""
 
     method: str
@@ -68,8 +68,8 @@ class MethodInterval:
     judged: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodTest:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MethodTest(EqualWithNaN):
     """What one of the tests of a verdict gives, raw and corrected over the shapes."""
 
     test: str

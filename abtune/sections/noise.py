@@ -18,6 +18,7 @@ from abtune.compare.results import Analysis
 from abtune.dataset.schema import labels_of
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.samples import Trials, complete_timings, count_trials, extract
+from abtune.stats.estimates import EqualWithNaN
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Integers
 from abtune.stats.variance import mean_of_known
@@ -28,8 +29,8 @@ _FEW = 10
 _PRECISE = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source(EqualWithNaN):
     """Noise of one configuration, in one shape or pooled over shapes; log scale, so about fractions."""
 
     config: str

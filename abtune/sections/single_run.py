@@ -13,7 +13,7 @@ from abtune.errors import InputError
 from abtune.report.columns import intervals
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.stats.across_shapes import Estimate, noise_bound, sign, student, without_rounding
-from abtune.stats.estimates import from_log
+from abtune.stats.estimates import EqualWithNaN, from_log
 from abtune.stats.moderated import tipping_point
 from abtune.stats.two_sample import Floats
 from abtune.text import NOTHING, count, p_value, percent_cell, plain_percent
@@ -37,8 +37,8 @@ class SingleRunPair:
     tipping_simultaneous: float  # the same corrected over the shapes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Together(EqualWithNaN):
     """What several shapes say together."""
 
     name: str  # kind of workload, or all shapes

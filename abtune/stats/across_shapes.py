@@ -115,8 +115,8 @@ def placements(samples: TwoSample) -> Floats:
 _TIE = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimate(EqualWithNaN):
     """An estimate with its interval and the two-sided p of no effect; NaN where there is none."""
 
     value: float = math.nan

@@ -29,14 +29,15 @@ from abtune.report.columns import OVERALL
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.change.change_results import Change, MeanChange, ShapeChange
 from abtune.sections.change.change_statistics import confirmed_holm
+from abtune.stats.estimates import EqualWithNaN
 from abtune.text import count, listed, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Moment(EqualWithNaN):
     """A shape in one dataset, or all common shapes; fractions, NaN where nothing is known."""
 
     shape: str  # ``overall`` for the geometric mean over the common shapes

@@ -35,7 +35,7 @@ from abtune.report.page import (
 )
 from abtune.report.scale import Interval, choose_scale
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log
+from abtune.stats.estimates import EqualWithNaN, from_log
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
@@ -49,8 +49,8 @@ OPTIMISTIC = (
 BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Point(EqualWithNaN):
     """The boost after a number of trials; fractions, NaN where nothing can be said."""
 
     trials: int

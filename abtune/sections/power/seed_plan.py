@@ -21,6 +21,7 @@ from abtune.dataset.provenance import of_searches, parsed, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, in_order, is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import Sides, extract_both, two_sample, what_varies
+from abtune.stats.estimates import EqualWithNaN
 from abtune.stats.skewness import FEWEST_SHAPES, may_be_chance, misled
 from abtune.stats.spread import pooled_spread
 from abtune.stats.testing import attainable, design
@@ -34,8 +35,8 @@ MOST = 10_000  # seeds per side
 SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideNoise:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SideNoise(EqualWithNaN):
     """Noise to plan with: standard deviation of log latency over seeds; the interval NaN if it was given."""
 
     config: str
@@ -79,8 +80,8 @@ class RunCost:
     gpu_seconds: float  # at least, by the settings; NaN of a CPU, of cold caches, or if they do not say
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Need(EqualWithNaN):
     """Seeds per side that find a boost, and what they cost in all; NaN where the cost is unknown."""
 
     boost: float
@@ -89,8 +90,8 @@ class Need:
     gpu_hours: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reach(EqualWithNaN):
     """What a number of seeds per side can find."""
 
     seeds: int

@@ -24,15 +24,15 @@ from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples import Transfers, extract_transfers
 from abtune.stats.across_shapes import at_least, without_rounding
-from abtune.stats.estimates import from_log, t_interval
+from abtune.stats.estimates import EqualWithNaN, from_log, t_interval
 from abtune.stats.testing.significance import OneSided, resampled, welch_tests
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.text import count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direction:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Direction(EqualWithNaN):
     """Schedules that one configuration's searches found, built under both; boosts are fractions."""
 
     origin: str  # the configuration whose searches found the schedules
@@ -171,8 +171,8 @@ class Reading(StrEnum):
     OPEN = "not settled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BestKnown:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BestKnown(EqualWithNaN):
     """The fastest kernels known for one shape, over the schedules of both configurations."""
 
     baseline: float  # seconds; NaN where none was timed; has the kernels that are the same under both
@@ -181,8 +181,8 @@ class BestKnown:
     schedules: int  # distinct schedules that were tried
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeEffect:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShapeEffect(EqualWithNaN):
     """What the same schedules say about one shape."""
 
     shape: str
