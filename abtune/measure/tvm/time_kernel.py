@@ -99,7 +99,7 @@ def load_library(library: bytes) -> Any:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(library)
         file.flush()
-        # By default TVM keeps every library until the process ends. A process can map only so many.
+        # By default TVM keeps each library until its process ends. Linux limits the mappings of a process.
         return tvm_ffi.load_module(file.name, keep_module_alive=False)
 
 
