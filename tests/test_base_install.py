@@ -52,7 +52,7 @@ ANALYSING = [
     ("sweep", "--help"),
     ("measure", "--help"),
     # One command writes all formats that a file name chooses, and another one prints one of the others.
-    ("analyze", PILOT, *(f"--output=r{suffix}" for form in FORMATS.values() for suffix in form.suffixes[:1])),
+    ("analyze", PILOT, *(f"--out=r{suffix}" for form in FORMATS.values() for suffix in form.suffixes[:1])),
     *(("analyze", PILOT, "--format", form.name) for form in FORMATS.values() if not form.suffixes),
     ("analyze", PILOT, "--section", ",".join(name for name in SECTIONS if name in WITHOUT_EXTRAS)),
     ("analyze", PILOT, "--explain", "M=512_*"),

@@ -155,21 +155,21 @@ def test_percentages_reach_the_analysis_as_fractions(run: Run, sweep: str) -> No
 )
 def test_the_name_of_the_file_says_the_format(run: Run, sweep: str, name: str, start: str) -> None:
     """Without a format, the suffix of the output file decides; the standard output stays empty."""
-    outcome = run("analyze", "--output", name)
+    outcome = run("analyze", "--out", name)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     assert Path(name).read_text(encoding="utf-8").startswith(start)
 
 
 def test_the_format_wins_over_the_name(run: Run, sweep: str) -> None:
     """A format that is given is the one that is written."""
-    run("analyze", "--output", "r.txt", "--format", "json")
+    run("analyze", "--out", "r.txt", "--format", "json")
     json.loads(Path("r.txt").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", ["absent/r.md", ".", "a" * 300, "abtune.nc/r.md"])
 def test_output_that_cannot_be_written_is_refused(run: Run, sweep: str, path: str) -> None:
     """A missing folder, a folder, an impossible name: one line, and nothing is left behind."""
-    assert re.search("cannot (write|use)", refused(run("analyze", "--output", path)))
+    assert re.search("cannot (write|use)", refused(run("analyze", "--out", path)))
     assert os.listdir() == ["abtune.nc"]  # noqa: PTH208 (names are wanted)
 
 
@@ -179,7 +179,7 @@ def test_an_impossible_output_is_refused_before_anything_is_computed(
 ) -> None:
     """A simulation of an hour is not lost to a folder that is not there; `-` made a file of that name."""
     monkeypatch.delattr("abtune.compare.compare.compare")
-    refused(run("analyze", "--output", path))
+    refused(run("analyze", "--out", path))
 
 
 def test_a_full_disk_keeps_the_old_report(sweep: str) -> None:
@@ -190,7 +190,7 @@ def test_a_full_disk_keeps_the_old_report(sweep: str) -> None:
         "from abtune.cli import main\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
-        "sys.exit(main(['analyze', '--output', 'r.md']))\n"
+        "sys.exit(main(['analyze', '--out', 'r.md']))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -202,7 +202,7 @@ def test_a_full_disk_keeps_the_old_report(sweep: str) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
     """Output to a device that is full is refused, and the device is still one afterwards."""
-    assert os.strerror(errno.ENOSPC) in refused(run("analyze", "--output", "/dev/full"))
+    assert os.strerror(errno.ENOSPC) in refused(run("analyze", "--out", "/dev/full"))
     assert Path("/dev/full").is_char_device()
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -245,7 +245,7 @@ def test_a_disk_that_fills_up_is_one_line(sweep: str, words: str, unbuffered: st
     ("words", "code"),
     [
         ("analyze nope.nc", 2),
-        ("analyze --fail-on regressed --output r.md", 1),
+        ("analyze --fail-on regressed --out r.md", 1),
         ("--help", 0),
         ("sweep --shapes nope", 2),
         ("sweep --dry-run --target cpu --shapes quick --out z.nc", 0),
@@ -314,7 +314,7 @@ def test_formats_of_files_are_utf_8_in_any_locale(sweep: str, form: str) -> None
     command = [sys.executable, "-m", "abtune", "analyze", "--format", form]
     env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
     printed = subprocess.run(command, capture_output=True, env=env, check=True).stdout
-    subprocess.run([*command, "--output", "report"], env=env, check=True)
+    subprocess.run([*command, "--out", "report"], env=env, check=True)
     assert printed.replace(b"\r\n", b"\n") == Path("report").read_bytes().replace(b"\r\n", b"\n")
 
 
@@ -386,8 +386,8 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["--frmat", "json"], "--frmat"),
         (["a.nc", "b.nc"], "abtune compare a.nc b.nc; to put their runs into one: abtune merge a.nc b.nc"),
         (["a.nc", "b", "c"], "for what changed between them: abtune history a.nc b c; to put their"),
-        (["--output", "x.pdf"], "--output writes text; to draw: abtune plot --out x.pdf"),
-        (["--output", "x.docx"], "x.docx: no format has this ending; give --format, or one of .txt, .md,"),
+        (["--out", "x.pdf"], "--out writes text; to draw: abtune plot --out x.pdf"),
+        (["--out", "x.docx"], "x.docx: no format has this ending; give --format, or one of .txt, .md,"),
         (
             ["absent.nc"],
             "absent.nc: no such file; make one with abtune sweep or import, or see abtune datasets",
@@ -402,7 +402,7 @@ def test_bad_arguments_are_one_line(run: Run, sweep: str, arguments: list[str], 
     """Whatever is wrong with an argument is said in one line, with what to give instead."""
     Path("old.md").write_text("old", encoding="utf-8")
     Path("old.nc").touch()
-    assert said in refused(run("analyze", "--output", "old.md", *arguments))
+    assert said in refused(run("analyze", "--out", "old.md", *arguments))
     assert Path("old.md").read_text(encoding="utf-8") == "old"
 
 
@@ -465,11 +465,11 @@ def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr
 @pytest.mark.parametrize(
     ("options", "kept"),
     [
-        (["--output", "abtune.nc", "--format", "table"], "abtune.nc"),
-        (["--output", "./link.txt"], "abtune.nc"),
-        (["--output", "bystander.dat", "--format", "table"], "bystander.dat"),
-        (["--output", "w.txt", "--weights", "w.txt"], "w.txt"),
-        (["--output", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
+        (["--out", "abtune.nc", "--format", "table"], "abtune.nc"),
+        (["--out", "./link.txt"], "abtune.nc"),
+        (["--out", "bystander.dat", "--format", "table"], "bystander.dat"),
+        (["--out", "w.txt", "--weights", "w.txt"], "w.txt"),
+        (["--out", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
     ],
 )
 def test_a_report_replaces_no_input_and_no_dataset(
@@ -484,7 +484,7 @@ def test_a_report_replaces_no_input_and_no_dataset(
     for copy in ("other.dat", "bystander.dat"):
         Path(copy).write_bytes(Path(sweep).read_bytes())
     before = Path(kept).read_bytes()
-    assert f"cannot write {Path(options[1] if options[0] == '--output' else options[2])}: " in refused(
+    assert f"cannot write {Path(options[1] if options[0] == '--out' else options[2])}: " in refused(
         run("analyze", *options)
     )
     assert Path(kept).read_bytes() == before
@@ -494,7 +494,7 @@ def test_a_report_is_not_called_a_dataset(run: Run, sweep: str) -> None:
     """A name that ends in .nc is refused for a report, whether a file is there or not."""
     Path("damaged.nc").write_bytes(b"")
     for name in ("damaged.nc", "new.nc"):
-        said = refused(run("analyze", sweep, "--output", name, "--format", "table"))
+        said = refused(run("analyze", sweep, "--out", name, "--format", "table"))
         assert said == f"abtune: cannot write {name}: that is a name for datasets; give another\n"
 
 
@@ -678,7 +678,7 @@ def test_the_help_groups_every_option_once(run: Run) -> None:
     places = [text.index(f"\n{heading}:\n") for heading in HEADINGS]
     assert places == sorted(places)
     groups = [text[start:end] for start, end in itertools.pairwise([*places, text.index("Examples:")])]
-    listed = [re.findall(r"^  (?:-h, )?(--[a-z-]+)", group, flags=re.MULTILINE) for group in groups]
+    listed = [re.findall(r"^  (?:--?[a-z]+, )?(--[a-z-]+)", group, flags=re.MULTILINE) for group in groups]
     context = click.Context(analyze, info_name="analyze", help_option_names=["-h", "--help"])
     options = [param.opts[-1] for param in analyze.get_params(context) if isinstance(param, click.Option)]
     assert sorted(itertools.chain(*listed)) == sorted(options)

@@ -63,7 +63,7 @@ def test_other_formats(run: Run, name: str) -> None:
     outcome = run("compare", "a.nc", "b.nc", "--format", name)
     assert (outcome.code, outcome.err) == (0, "")
     assert "1 changed" in outcome.out
-    assert run("compare", "a.nc", "b.nc", "--format", name, "--output", "report").out == ""
+    assert run("compare", "a.nc", "b.nc", "--format", name, "--out", "report").out == ""
     assert Path("report").read_text(encoding="utf-8") == outcome.out
 
 
@@ -120,7 +120,7 @@ def test_options_reach_the_result(run: Run) -> None:
         (["a.nc", "one.nc", "--config", "async"], "second dataset: unknown configuration 'async'"),
         (["a.nc", "b.nc", "--config", "async", "--baseline", "async"], "give one or the other"),
         (["a.nc", "b.nc", "--tolerance", "0"], "0 is not above 0 and below 100"),
-        (["a.nc", "b.nc", "--output", "b.nc"], "b.nc"),
+        (["a.nc", "b.nc", "--out", "b.nc"], "b.nc"),
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: list[str], said: str) -> None:

@@ -55,7 +55,7 @@ def test_a_registered_format_works_everywhere(run: Run, command: str) -> None:
     shown = run(*COMMANDS[command], "--format", "toy")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.startswith(f"{title}: ")
-    assert run(*COMMANDS[command], "--output", "r.toy").out == ""
+    assert run(*COMMANDS[command], "--out", "r.toy").out == ""
     assert Path("r.toy").read_text(encoding="utf-8") == shown.out
     assert "toy" in run(command, "--help").out
     assert run(*COMMANDS[command], "--format", "tay").code == 2
@@ -79,7 +79,7 @@ def test_every_command_has_every_format(
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith(STARTS[name])
     for suffix in FORMATS[name].suffixes:
-        assert run(*COMMANDS[command], "--output", f"r{suffix}").out == ""
+        assert run(*COMMANDS[command], "--out", f"r{suffix}").out == ""
         assert Path(f"r{suffix}").read_text(encoding="utf-8") == outcome.out
 
 
@@ -100,7 +100,7 @@ def test_some_formats_are_for_rows(run: Run, monkeypatch: pytest.MonkeyPatch, na
     assert name not in run("power", "--help").out
     assert "is not one of 'table'" in run(*COMMANDS["power"], "--format", name).err
     for suffix in FORMATS[name].suffixes:
-        outcome = run(*COMMANDS["power"], "--output", f"r{suffix}")
+        outcome = run(*COMMANDS["power"], "--out", f"r{suffix}")
         assert (outcome.code, outcome.out) == (2, "")
         assert (
             outcome.err == f"abtune: abtune power has no {name}; take --format json, or another file name\n"
@@ -113,18 +113,21 @@ def test_some_formats_are_for_rows(run: Run, monkeypatch: pytest.MonkeyPatch, na
 def test_no_report_replaces_a_dataset(run: Run, command: str) -> None:
     """A file with a dataset is refused before anything is computed."""
     before = Path("abtune.nc").read_bytes()
-    outcome = run(*COMMANDS[command], "--output", "abtune.nc", "--format", "json")
+    outcome = run(*COMMANDS[command], "--out", "abtune.nc", "--format", "json")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("abtune: cannot write abtune.nc: ")
     assert Path("abtune.nc").read_bytes() == before
 
 
 def test_several_files_are_written_at_once(run: Run) -> None:
-    """Each file has the format of its name; the first ones of several were lost without a word."""
-    assert run(*COMMANDS["power"], "--output", "r.json", "--output", "r.md").out == ""
+    """Each file has the format of its name; the first ones of several were lost without a word.
+
+    ``--output`` is another name of ``--out``.
+    """
+    assert run(*COMMANDS["power"], "--out", "r.json", "--output", "r.md").out == ""
     assert json.loads(Path("r.json").read_text("utf-8"))["goal"]
     assert Path("r.md").read_text("utf-8").startswith("#")
-    refused = run(*COMMANDS["power"], "--output", "more.md", "--output", "data.nc")
+    refused = run(*COMMANDS["power"], "--out", "more.md", "--out", "data.nc")
     assert "cannot write data.nc" in refused.err
     assert not Path("more.md").exists()
 

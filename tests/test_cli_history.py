@@ -218,7 +218,7 @@ def test_a_folder_without_datasets_is_named(run: Run) -> None:
         (["runs/sweep1.nc", "absent.nc"], "absent.nc"),
         (["runs/sweep1.nc", "h200-deep"], "no shape in common"),
         (["h200-share", "h200-deep"], "h200-deep is independent and h200-share is shared"),
-        (["runs/sweep1.nc", "runs/sweep2.nc", "--output", "runs/sweep1.nc"], "cannot write runs/sweep1.nc"),
+        (["runs/sweep1.nc", "runs/sweep2.nc", "--out", "runs/sweep1.nc"], "cannot write runs/sweep1.nc"),
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: list[str], said: str) -> None:

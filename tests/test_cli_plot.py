@@ -215,7 +215,7 @@ def test_settings_of_the_user_change_no_figure(run: Run) -> None:
 
 def test_html_is_chosen_by_name_or_format(run: Run) -> None:
     """A name that ends in .html and --format html give the same document, the same each time."""
-    assert run("analyze", PILOT, "--output", "report.html").code == 0
+    assert run("analyze", PILOT, "--out", "report.html").code == 0
     written = Path("report.html").read_text(encoding="utf-8")
     assert written == run("analyze", PILOT, "--format", "html").out
     assert written.startswith("<!DOCTYPE html>")
@@ -252,7 +252,7 @@ def test_html_tells_the_story_of_one_shape(run: Run) -> None:
 
 def test_html_without_a_place_is_one_line(run: Run) -> None:
     """A file that cannot be written is refused in one line."""
-    said = refused(run("analyze", PILOT, "--output", "absent/report.html"))
+    said = refused(run("analyze", PILOT, "--out", "absent/report.html"))
     assert "cannot write absent/report.html: there is no folder absent" in said
 
 

@@ -272,7 +272,7 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--explain", "M=896_N=896_K=89"], "unknown shape 'M=896_N=896_K=89'; did you mean"),
         (["--explain", "N=*", "--format", "csv"], "CSV cannot show"),
         (["--section", "report,noise", "--format", "csv"], "CSV cannot show"),
-        (["--section", "report,curve", "--output", "r.csv"], "CSV cannot show"),
+        (["--section", "report,curve", "--out", "r.csv"], "CSV cannot show"),
     ],
 )
 def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:

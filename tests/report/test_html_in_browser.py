@@ -141,7 +141,7 @@ def test_shapes_are_filtered_by_verdict_and_by_text(file: Path, analysis: Analys
 def test_shapes_are_filtered_by_reading(run: Run, tmp_path: Path) -> None:
     """A count that stands behind its word, such as `not settled: 17`, filters its table, too."""
     file = tmp_path / "same.html"
-    run("analyze", "h200-tvm14009", "--section", "same-schedule", "--output", str(file))
+    run("analyze", "h200-tvm14009", "--section", "same-schedule", "--out", str(file))
 
     async def act(page: Page) -> None:
         rows = len(await page.run(SHAPES % 0))
@@ -287,7 +287,7 @@ def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
 def test_columns_stand_below_each_other(run: Run, tmp_path: Path) -> None:
     """A row whose shape stands in the row above has its cells where that row has them."""
     page_file = tmp_path / "noise.html"
-    run("analyze", "h200-pilot", "--section", "noise", "--output", str(page_file))
+    run("analyze", "h200-pilot", "--section", "noise", "--out", str(page_file))
     cells = "[...document.querySelectorAll('.shapes td')]"
     sides = f"{cells}.filter(cell => /mainline|async/.test(cell.textContent))"
 
@@ -305,7 +305,7 @@ def test_columns_stand_below_each_other(run: Run, tmp_path: Path) -> None:
 def test_columns_of_all_tables_line_up_on_a_wide_screen(run: Run, tmp_path: Path) -> None:
     """Tables of shapes with long and short labels have their verdicts at one place."""
     page_file = tmp_path / "report.html"
-    run("analyze", "h200-deep-winners", "--section", "report", "--output", str(page_file))
+    run("analyze", "h200-deep-winners", "--section", "report", "--out", str(page_file))
     verdicts = "[...document.querySelectorAll('.shapes:has(.opener) tbody .word')]"
     starts = f"{verdicts}.map(cell => Math.round(cell.getBoundingClientRect().x))"
 

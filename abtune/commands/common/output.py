@@ -99,7 +99,7 @@ class Destination:
         if not self.files:
             is_file = self.format.suffixes and not (self.format.fits_stream or sys.stdout.isatty())
             if is_file and isinstance(sys.stdout, io.TextIOWrapper):
-                sys.stdout.reconfigure(encoding="utf-8")  # as --output writes it, whatever the locale
+                sys.stdout.reconfigure(encoding="utf-8")  # as --out writes it, whatever the locale
             emit(self.format.render(report, sys.stdout))
         # All are rendered before one is written, so that an error leaves none behind.
         for text, path in [(form.render(report, None), path) for path, form in self.files]:
@@ -107,15 +107,15 @@ class Destination:
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format`` and ``--output`` to a command, which receives them as ``destination``."""
+    """Add ``--format`` and ``--out`` to a command, which receives them as ``destination``."""
 
     @functools.wraps(command)  # options added so far travel along
     def gathered(*arguments: Any, format_: str | None, output: tuple[Path, ...], **options: Any) -> Any:
         for path in output:
             if str(path) == "-":
-                raise InputError("--output takes a file; without it, the report is printed")
+                raise InputError("--out takes a file; without it, the report is printed")
             if path.suffix.lower() in FIGURE_SUFFIXES and not format_:
-                raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(path)}")
+                raise InputError(f"--out writes text; to draw: abtune plot --out {shell_path(path)}")
         files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
         if lacking := [form.name for _, form in files if not is_filled(form)]:
             raise InputError(f"abtune {name} has no {lacking[0]}; take --format json, or another file name")
@@ -129,7 +129,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return not form.commands or name in form.commands
 
     to_file = click.option(
+        "--out",
         "--output",
+        "output",
         metavar="FILE",
         type=click.Path(path_type=Path),
         multiple=True,
@@ -139,7 +141,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--format",
         "format_",
         type=Registered(lambda: [form.name for form in filter(is_filled, FORMATS.values())]),
-        help="How to write the report. [default: by the name of the --output file, else table]",
+        help="How to write the report. [default: by the name of the --out file, else table]",
     )
     return by_name(to_file(gathered))
 
