@@ -217,7 +217,8 @@ def resample_tails(
     index, largest, counts = [known.index], [known.largest], known.pool.counts
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
-        largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
+        ordered = np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)
+        largest.append(ordered[RESAMPLES - kept :].copy())  # a view would keep all resamples in memory
         counts = counts + PooledT.of(over_error(shapes.error, shapes.scale)).counts
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
