@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import combinations_with_replacement
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, conservative_welch, t_interval
 from abtune.stats.intervals.bootstrap import exchanged, orientation, smoothing
@@ -37,8 +38,8 @@ _FEW = 8
 # beyond the last step counts there.
 _STEP = 0.002
 _STEPS = 50_000
-# Draws of more seeds are not kept.
-_MOST_KEPT = 50
+# Draws of more seeds on both sides are not kept: these take up to 32 MB.
+_MOST_KEPT = 400
 # Counts of a side at a time: those of 1,000 seeds would take 300 MB.
 _MOST_DRAWN = 4_000_000
 
@@ -64,7 +65,8 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
             yield _resample(block, draws(RESAMPLES, root, *n))
 
 
-_Draw: TypeAlias = tuple[Sequence[Floats], Floats]
+Counts: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+_Draw: TypeAlias = tuple[Sequence[Counts], Floats]
 
 
 def _draws(resamples: int, root: int, *n: int) -> Iterator[_Draw]:
@@ -80,19 +82,20 @@ def _kept_draws(resamples: int, root: int, *n: int) -> Sequence[_Draw]:
     return tuple(_draws(resamples, root, *n))
 
 
-def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> Floats:
-    """Return how often each resample has each of n values, shape (rows, n).
+def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> Counts:
+    """Return how often each resample has each of n values, shape (rows, n), in as few bytes as n needs.
 
     Of few values, each resample comes as often as its probability says, rounded up or down at random. Drawn
     freely, t of five pairs would have quantiles that change with the seed: it has 126 values, some likely.
     """
+    compact = np.min_scalar_type(n)
     if n > _FEW:
-        return rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64)
+        return rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(compact)
     counts, ends = _all_counts(n)
     positions = (np.arange(rows) + rng.random()) / rows
     chosen = np.minimum(np.searchsorted(ends, positions), len(counts) - 1)
     # Independent of the order on the other side.
-    return counts[rng.permutation(chosen)].astype(np.float64)
+    return counts.astype(compact)[rng.permutation(chosen)]
 
 
 @cache
@@ -126,9 +129,9 @@ def _resample(group: Group, draws: Iterable[_Draw]) -> Resampled:
     return Resampled(index=group.index, t=over_error(error, least), error=error, scale=scale)
 
 
-def _mean_and_variances(drawn: Floats, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
+def _mean_and_variances(counts: Counts, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
     """Return of each resample of a side the mean and its variance, limited and not, shape (rows, members)."""
-    n, rest = side.shape[1], residuals(side)
+    n, rest, drawn = side.shape[1], residuals(side), counts.astype(np.float64)
     mean = blocked_product(drawn, rest.T) / n
     squared = blocked_product(drawn, (rest**2).T) / n
     variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)

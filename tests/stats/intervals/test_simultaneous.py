@@ -41,7 +41,7 @@ def test_the_critical_value_is_that_of_independent_shapes() -> None:
         assert critical == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
 
 
-@pytest.mark.parametrize(("n", "kept"), [(9, True), (101, False)])
+@pytest.mark.parametrize(("n", "kept"), [(9, True), (201, False)])
 def test_only_draws_of_few_seeds_stay_in_memory(n: int, *, kept: bool) -> None:
     """Draws of thousands of seeds take gigabytes."""
     bootstrap_t._kept_draws.cache_clear()
