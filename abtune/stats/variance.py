@@ -50,7 +50,9 @@ def seed_values(log_latency: npt.ArrayLike) -> tuple[Floats, Floats]:
     by_round = median_of_known(timings)
     rounds = np.count_nonzero(~np.isnan(by_round), axis=-1)
     repeats = np.count_nonzero(~np.isnan(timings), axis=-1)
-    value = mean_of_known(by_round)
+    least, most = (of.reduce(by_round, axis=-1) for of in (np.fmin, np.fmax))
+    # The mean of equal rounds may be rounded, and would then look like noise of measuring.
+    value = np.where(least == most, least, mean_of_known(by_round))
     # The mean square over rounds - 1 is s^2/rounds: the variance of the mean of the rounds.
     between = mean_of_known((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
     deviation = _NORMAL_MAD * median_of_known(np.abs(timings - by_round[..., np.newaxis]))

@@ -304,6 +304,15 @@ def test_seeds_that_agree_exactly_are_mentioned() -> None:
         assert f"mainline and async: all 10 seeds agree exactly. {ROUNDED}" in row.caveats
 
 
+def test_equal_rounds_are_no_proof_of_equivalence() -> None:
+    """Of two seeds that agree exactly, no verdict depends on the digits of their timings."""
+    for time in (9.77508e-4, 9.13628e-4):  # of three logs of the latter, the mean is rounded
+        dataset = abtune.make_dataset(np.full((1, 2, 2, 3, 1), time), shapes=["a"], configs=["x", "y"])
+        (row,) = abtune.analyze(dataset).comparisons
+        assert row.verdict is Verdict.INCONCLUSIVE
+        assert row.p_equivalence == pytest.approx(1 / 6)
+
+
 def test_what_a_coarse_timer_hides_is_mentioned() -> None:
     """20.4 and 19.6 us are both 20 on a clock of 1 us: 4 % pass for equivalence within 2 %, with a caveat."""
     times = np.random.default_rng(0).normal([[20.4], [19.6]], 0.03, (2, 10))

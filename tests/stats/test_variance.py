@@ -31,6 +31,15 @@ def test_a_lone_timing_is_itself_with_unknown_variance() -> None:
     assert np.isnan(variance).all()
 
 
+def test_equal_rounds_have_no_variance_and_their_own_value() -> None:
+    """The mean of equal numbers may be rounded, but rounding is no noise of measuring."""
+    logs = np.log(np.random.default_rng(0).uniform(1e-5, 1e-3, 500))
+    for rounds in (3, 6, 7):
+        value, variance = seed_values(np.tile(logs[:, np.newaxis, np.newaxis], (1, rounds, 2)))
+        assert value.tolist() == logs.tolist()
+        assert not variance.any()
+
+
 def test_moments_agree_with_numpy_and_use_the_sample_variance() -> None:
     """The denominator is n - 1, and NaN do not count."""
     values = np.array([[1.0, 4.0, 2.0, NAN], [3.0, NAN, NAN, NAN], [NAN] * 4])
