@@ -12,7 +12,7 @@ import xarray as xr
 
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired, runs_of
 from abtune.stats.estimand import Estimand
-from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.two_sample import Floats, Integers, TwoSample, exact_differences
 from abtune.stats.variance import (
     best_of,
     best_of_floor,
@@ -121,7 +121,8 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
 def change_of(before: Samples, after: Samples) -> Samples:
     """Return the change of each run's value between two measurements of the same winners."""
     # The change of a value varies by both measurements.
-    return replace(before, value=after.value - before.value, floor=before.floor + after.floor)
+    value = exact_differences(after.value, before.value)
+    return replace(before, value=value, floor=before.floor + after.floor)
 
 
 def keep_best(sides: Sides, estimand: Estimand) -> Sides:

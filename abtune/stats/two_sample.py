@@ -50,7 +50,7 @@ class TwoSample:
         cls, first: Floats, second: Floats, floor: Floats, *, rounding: Floats | float = 0.0
     ) -> Self:
         """Return pairs: a column has both sides of one seed. A pair without either side is left out."""
-        differences = _without_rounding(first - second)
+        differences = exact_differences(first, second)
         # A difference varies by both measurements; one that is unknown adds nothing.
         known = np.where(np.isnan(floor).all(axis=1), np.nan, np.nansum(floor, axis=1))
         floors = np.stack([known, np.full_like(known, np.nan)], axis=1)
@@ -121,8 +121,9 @@ class Group:
             yield Group(self.index[rows], self.first[rows], self.second[rows], self.floor[rows])
 
 
-def _without_rounding(differences: Floats) -> Floats:
+def exact_differences(first: Floats, second: Floats) -> Floats:
     """Return differences of logs, equal in the rows where they differ by the rounding of floats alone."""
+    differences = first - second
     least, most = (of.reduce(differences, axis=1, keepdims=True) for of in (np.fmin, np.fmax))
     agree = (most - least <= _ROUNDING) & ~np.isnan(differences)
     return np.where(agree, least, differences)

@@ -346,6 +346,16 @@ def test_times_are_not_compared_with_throughputs() -> None:
         abtune.compare_datasets(first, second, config="async")
 
 
+def test_winners_that_all_change_alike_show_no_more_than_their_number() -> None:
+    """On a simulator, all ratios may be the same. The rounding of their logs is no noise of measuring."""
+    first, second = again(make_sweep([0.0] * 9, n=2, noise=0.5), [[0.0, 0.0]] * 9, noise=0.0)
+    for factor, name, p in ((1.0, "p_unchanged", 1 / 6), (1.2, "p", 1 / 3)):
+        scaled = second["latency"] * 1.1 * np.array([1, factor])[:, np.newaxis, np.newaxis, np.newaxis]
+        for row in abtune.compare_datasets(first, second.assign(latency=scaled)).shapes:
+            assert row.verdict is ChangeVerdict.NOT_SETTLED
+            assert getattr(row, name) >= p * (1 - 1e-9)
+
+
 def test_latencies_of_the_same_winners_are_pairs() -> None:
     """Latencies of the same winners get the interval of the paired t-test."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.01, -0.03]], noise=0.01)
