@@ -13,7 +13,7 @@ import numpy as np
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN
 from abtune.compare.results import Comparison, Verdict
-from abtune.compare.sentence import DEPENDENT, OTHER_UNIT
+from abtune.compare.sentence import DEPENDENT, NEIGHBOURS, OTHER_UNIT
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.samples import Samples, Sides, two_sample, what_varies
@@ -59,7 +59,7 @@ _HIDDEN = (
 _TAKE_TEN = "Make ten runs of each configuration. A run is a search, a process or a build of its own."
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
-_ALIKE = 0.02
+ALIKE = 0.02
 # From this correlation on, an autoregression makes intervals a tenth too narrow, and the headline says so.
 _CLEARLY_ALIKE = 0.095
 
@@ -323,8 +323,8 @@ def of_neighbours(
 ) -> Iterator[str]:
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
     correlation, p = compare_neighbours(np.concatenate(series), np.random.default_rng(rng_seed))
-    if p <= _ALIKE:
-        alike = DEPENDENT if correlation >= _CLEARLY_ALIKE else DEPENDENT.replace("alike", "slightly alike")
+    if p <= ALIKE:
+        alike = DEPENDENT if correlation >= _CLEARLY_ALIKE else f"{NEIGHBOURS} slightly alike"
         yield (
             f"{alike}{where} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a "
             f"session, a machine or a batch are not independent. {so}"

@@ -14,8 +14,9 @@ from abtune.compare.settings import Settings, margin_ends
 from abtune.dataset.provenance import CONFOUNDED
 from abtune.text import count, limits, listed, percent_cell, plain_percent, sentence_decimals
 
-# The caveats that put every number of a report in doubt begin so.
-DEPENDENT = "Runs with neighbouring seed numbers are alike"
+# The caveats that put every number of a report in doubt begin so. Neighbours may also be slightly alike.
+NEIGHBOURS = "Runs with neighbouring seed numbers are"
+DEPENDENT = f"{NEIGHBOURS} alike"
 OTHER_UNIT = "One configuration is more than"
 
 

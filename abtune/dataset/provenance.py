@@ -149,11 +149,16 @@ def tuner(dataset: xr.Dataset) -> str:
 
 def summary(dataset: xr.Dataset) -> str:
     """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
+    return origin(dataset, measured(dataset)[:10])
+
+
+def origin(dataset: xr.Dataset, day: str = "") -> str:
+    """Return the same with this day, or without one."""
     most = trials(dataset)
     least = min([*all_trials_made(dataset), most])
     budget = f"{f'{least:,} to ' * (least < most)}{most:,} trials a run" if most else ""
     devices = hardware(dataset).replace(", ", " and ")
-    parts = (devices, tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
+    parts = (devices, tuner(dataset), day, *_searches(dataset), budget)
     return ", ".join(filter(None, parts))
 
 

@@ -12,6 +12,8 @@ from compare_builders import make_sweep
 
 import abtune
 from abtune.errors import InputError
+from abtune.report.page import Prose
+from abtune.sections.change.change_page import history_section
 from abtune.stats.testing.step_procedures import holm
 
 
@@ -110,6 +112,39 @@ def test_what_holds_of_many_steps_is_told_once() -> None:
     assert len(skewed) == 1
     assert skewed[0].startswith("2 to 3, 3 to 4, 4 to 5 (A to B): The noise of the change")
     assert "Fewer than 5 shapes do not show whether that is chance." in skewed[0]
+
+
+def test_datasets_of_one_origin_share_a_sentence() -> None:
+    """A hundred nightly datasets had a hundred sentences before the table."""
+    made = {f"n{day}": dated([0.1], day, f"{day:02}") for day in range(1, 8)}
+    for name in ("n4", "n6"):
+        made[name] = made[name].assign_attrs(device="NVIDIA H100")
+    section = history_section(abtune.history(made))
+    said = [prose.text for prose in section.page if isinstance(prose, Prose)]
+    assert said[1] == (
+        "n1 to n3, n5, n7 (2026-05-01 to 2026-05-07). n4, n6 (NVIDIA H100, 2026-05-04 to 2026-05-06)."
+    )
+
+
+def alternating(seed: int, day: str, *, alike: bool) -> xr.Dataset:
+    """Return a dataset whose seeds come in two batches, or in a random order."""
+    batches = np.repeat([0.0, 0.1], 5)
+    order = np.arange(10) if alike else np.random.default_rng(seed).permutation(10)
+    dataset = make_sweep([0.1] * 6, n=10, noise=0.02, seed=seed)
+    slow = xr.DataArray(np.exp(batches[order]), dims="seed")
+    return dataset.assign(latency=dataset["latency"] * slow).assign_attrs(created=f"2026-05-{day}")
+
+
+def test_neighbours_that_are_alike_by_chance_are_not_told() -> None:
+    """In one of many datasets that is luck; in two datasets, or in most of many, it is not."""
+    kinds = {"two": [1, 0], "one of many": [1] + [0] * 7, "most of many": [1] * 6 + [0] * 2}
+    told = {}
+    for kind, alike in kinds.items():
+        made = [alternating(i, f"{i + 1:02}", alike=bool(own)) for i, own in enumerate(alike)]
+        history = abtune.history(made)
+        told[kind] = any("neighbouring" in caveat for caveat in history.caveats)
+        assert ("But runs with neighbouring seed numbers" in str(history)) == told[kind]
+    assert told == {"two": True, "one of many": False, "most of many": True}
 
 
 def test_shapes_without_seeds_have_no_test() -> None:

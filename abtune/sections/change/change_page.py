@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 
 from abtune.compare.sentence import of_dependent
 from abtune.compare.settings import alpha_of
@@ -164,12 +165,10 @@ def history_section(history: History) -> Section:
 
 
 def _history_page(history: History) -> Iterator[Part]:
-    sources = zip(history.datasets, history.sources, strict=True)
-    lines = [f"{name} ({source})." for name, source in sources if source]
     yield Heading(f"history of {history.candidate} against {history.baseline}")
     yield Prose(_history_sentence(history))
-    if lines:
-        yield Prose(" ".join(lines), remark=True)
+    if origins := " ".join(_origins(history)):
+        yield Prose(origins, remark=True)
     yield _history_table(history)
     meaning = (
         "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
@@ -183,6 +182,22 @@ def _history_page(history: History) -> Iterator[Part]:
     )
     some = any(row.changed for row in history.moments)
     yield Bullets(history.caveats, footnotes=(changed,) if some else ())
+
+
+def _origins(history: History) -> Iterator[str]:
+    """Yield where the datasets come from; those of one origin share a sentence."""
+    numbers: dict[str, list[int]] = {}
+    for number, source in enumerate(history.sources):
+        numbers.setdefault(source, []).append(number)
+    for source, own in numbers.items():
+        names: list[str] = []
+        for _, group in groupby(enumerate(own), lambda pair: pair[1] - pair[0]):  # datasets in a row
+            row = [history.datasets[number] for _, number in group]
+            names += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else row
+        dates = sorted({history.dates[number][:10] for number in own} - {""})
+        facts = ", ".join(filter(None, [source, " to ".join(dict.fromkeys([*dates[:1], *dates[-1:]]))]))
+        if facts:
+            yield f"{some_of(names)} ({facts})."
 
 
 def _history_table(history: History) -> Part:
