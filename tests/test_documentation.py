@@ -9,7 +9,8 @@ A comment on the last line before a block changes that: ``<!-- not run: needs a 
 ``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder, and
 ``<!-- given: samples -->`` the files that importers are tested with.
 
-Blocks that are fenced as ``python`` are run too, each as a program of its own.
+Blocks that are fenced as ``python`` are run too, each as a program of its own. So are the examples in the
+docstrings of public names.
 
 ``ABTUNE_UPDATE_GOLDEN=1 pytest tests/test_documentation.py`` writes what is printed into the documents. Where
 lines are left out, each line that is shown becomes the printed line most like it.
@@ -18,6 +19,7 @@ lines are left out, each line that is shown becomes the printed line most like i
 from __future__ import annotations
 
 import difflib
+import doctest
 import importlib
 import os
 import re
@@ -148,6 +150,20 @@ def test_commands_print_what_is_shown(
 def test_programs_run(program: str) -> None:
     """Every block of Python works as it is written."""
     exec(compile(program, "block", "exec"), {"__name__": "block"})  # noqa: S102 - that of our documents
+
+
+EXAMPLES = [
+    example
+    for name in abtune.__all__
+    for example in doctest.DocTestFinder().find(getattr(abtune, name), name, globs={})
+    if example.examples
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_examples_of_public_names(example: doctest.DocTest) -> None:
+    """The examples in the docstrings of public names print what they show."""
+    doctest.DebugRunner().run(example)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -98,7 +98,7 @@ def analyze(
     >>> import abtune
     >>> dataset = abtune.make_dataset([[[2.0, 2.1], [1.0, 1.1]]], shapes=["s"], configs=["old", "new"])
     >>> print(abtune.analyze(dataset).comparisons[0].verdict)
-    inconclusive
+    not-slower
     """
     validate(dataset)
     chosen = restrict(dataset, shapes)

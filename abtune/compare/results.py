@@ -164,7 +164,7 @@ class Comparison(Evidence):
     verdict : Verdict
         What follows.
     reason : str
-        Why, in one or two sentences: the gate that failed, or what passed.
+        Why, in a few sentences: the gate that failed, or what passed.
     caveats : tuple of str
         Weaknesses of this comparison, each one sentence.
     """
@@ -313,7 +313,7 @@ class Analysis:
     worst : Worst or None
         How slow any shape can be; None if one has no verdict.
     sentence : str
-        The result in one or two sentences.
+        The result in a few sentences.
     caveats : tuple of str
         Weaknesses of the whole design, each one sentence.
     shapes_in_dataset : int

@@ -123,7 +123,7 @@ def calibrate(
     --------
     >>> import abtune
     >>> pilot = abtune.open_dataset("h200-pilot")
-    >>> found = abtune.calibrate(pilot, boosts=[0.5], replications=100)
+    >>> found = abtune.calibrate(pilot, boosts=[0.5], replications=20)
     >>> [round(row.power[0], 1) for row in found.simulated]
     [1.0, 1.0, 1.0]
     """

@@ -4,11 +4,11 @@ CUDA gives a thread block 48 KiB of static shared memory, which forbids most pip
 has no such limit. Two configurations take mainline's winners over: ``async-dynamic`` with dynamic shared
 memory, ``async-merged`` with static tiles that share their memory (``tirx.merge_static_smem``).
 
-    cd analysis
+    cd analysis/studies
     python large_shared_memory.py prepare h200-tvm14009 winners.nc
     abtune measure winners.nc --transfer --rounds 3 --trust large_shared_memory:DYNAMIC \
         --trust large_shared_memory:MERGED --out later.nc
-    python large_shared_memory.py keep later.nc ../data/h200-tvm14009-memory.nc
+    python large_shared_memory.py keep later.nc ../../data/h200-tvm14009-memory.nc
     python large_shared_memory.py table
 """
 

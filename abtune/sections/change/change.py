@@ -78,6 +78,8 @@ def compare_datasets(
     InputError
         If the datasets are the same, have no shape or too few configurations in common, have fewer than two
         seeds in every common shape, or an argument cannot be used.
+    DatasetError
+        If a dataset is not valid.
 
     Notes
     -----

@@ -133,7 +133,9 @@ def history(
     ------
     InputError
         If there are fewer than two datasets, their designs differ, they have no shape or fewer than two
-        configurations in common, or two neighbours cannot be compared.
+        configurations in common, two neighbours cannot be compared, or an argument cannot be used.
+    DatasetError
+        If a dataset is not valid.
 
     Notes
     -----
