@@ -41,6 +41,7 @@ def test_the_examples_of_the_document_work(with_samples: Path, run: Run) -> None
                 continue
             done = run(*step.words[1:])
             code = done.code
+            assert code == 0 or step.may_fail, done.err
             assert matches(step.shown, done.out + done.err), done.out + done.err
             commands += 1
     assert commands >= 8

@@ -2,8 +2,8 @@
 
 Every block of README.md and docs/*.md that is fenced as ``console`` is run: each line ``$ abtune ...`` in
 this process, in a folder of the document's own and 100 columns wide. What is shown below the command has to
-be what it prints, where a line ``...`` stands for any number of lines; a command with nothing below it only
-has to work. ``$ echo $?`` shows the exit code of the command before it. Other commands are not run.
+be what it prints, where a line ``...`` stands for any number of lines. Each command has to work, unless
+``$ echo $?`` shows its exit code. Other commands are not run.
 
 A comment on the last line before a block changes that: ``<!-- not run: needs a GPU -->`` skips the block, and
 ``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder, and
@@ -46,10 +46,11 @@ PROGRAM = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A command of a block as it is written, and what is shown below it."""
+    """A command of a block as it is written, what is shown below it, and whether its exit code is, too."""
 
     written: str
     shown: str
+    may_fail: bool
 
     @property
     def words(self) -> list[str]:
@@ -58,8 +59,9 @@ class Step:
 
 
 def steps(body: str) -> Iterator[Step]:
-    for match in re.finditer(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", body, flags=re.MULTILINE):
-        yield Step(written=match[1], shown=match[2])
+    command = r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)(?=(\$ echo \$\?\n)?)"
+    for match in re.finditer(command, body, flags=re.MULTILINE):
+        yield Step(written=match[1], shown=match[2], may_fail=match[3] is not None)
 
 
 def matches(shown: str, printed: str) -> bool:
@@ -98,8 +100,8 @@ def run_step(step: Step, code: int, capsys: pytest.CaptureFixture[str]) -> tuple
     code = main(words[1:])
     captured = capsys.readouterr()
     printed = captured.out + captured.err
+    assert code == 0 or step.may_fail, printed
     if not step.shown.strip():
-        assert code == 0, printed
         return code, step.shown
     if not matches(step.shown, printed):
         assert UPDATE, f"$ {step.written}{printed}"
@@ -188,7 +190,8 @@ def test_blocks_are_found_with_their_comments() -> None:
     blocks = list(BLOCK.finditer(text))
     assert [block["word"] for block in blocks] == ["not run", None]
     (step,) = steps(blocks[0]["body"])
-    assert (step.words, step.shown) == (["abtune", "sweep"], "done\n")
+    assert (step.words, step.shown, step.may_fail) == (["abtune", "sweep"], "done\n", False)
+    assert [step.may_fail for step in steps("$ false\nno\n$ echo $?\n1\n$ true\n")] == [True, False, False]
 
 
 # A file or folder of the repository, and maybe a name that the file defines: `abtune/cli.py:main`.
