@@ -65,7 +65,7 @@ Examples:
   abtune analyze tvm14009-rtx3080             a bundled dataset
   abtune analyze mine.nc --shapes 'M=*'       only the matrix products
   abtune analyze --out report.html            a page for a browser, by the name of the file
-  abtune analyze --format sentence            the result in one or two sentences
+  abtune analyze --format sentence            the result in a few sentences
   abtune analyze --fail-on regressed          exit code 1 if a shape is shown to regress
   abtune analyze --fail-on slower-than:5%     exit code 1 unless each shape loses 5% at most
   abtune analyze --show regressed --why       only these shapes, and why

@@ -53,7 +53,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
 
 
 def render_sentence(report: Report) -> str:
-    """Return the result of a report in one or two sentences."""
+    """Return the result of a report in a few sentences."""
     sentences = [section.sentence for section in report.sections if section.sentence]
     if not sentences:
         raise InputError("these sections have no sentence; add --section report, or take another --format")
