@@ -26,7 +26,7 @@ from simulated_skew import failing
 from abtune import compare_datasets, history, make_dataset
 from abtune.compare.sentence import DEPENDENT
 from abtune.report.columns import OVERALL
-from abtune.sections.change import change
+from abtune.sections.change import change_statistics
 from abtune.sections.change.change_results import ChangeVerdict
 from abtune.stats.estimates import conservative_freedom, conservative_welch, standard_error
 from abtune.stats.skewness import more_skewed
@@ -74,7 +74,7 @@ def of_failures(n: int, rng: np.random.Generator) -> str:
         slower = logs[1] + np.array([0.0, np.log1p(TOLERANCE)])[:, np.newaxis]
         before, after, moved = (dataset(values) for values in (*logs, slower))
         for index, gap in enumerate((lambda _: 0.0, more_skewed)):
-            with mock.patch.object(change, "more_skewed", gap):
+            with mock.patch.object(change_statistics, "more_skewed", gap):
                 same, other = (
                     compare_datasets(before, later, tolerance=TOLERANCE - 1e-6) for later in (after, moved)
                 )
