@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from abtune.cli import main as abtune
+from abtune.dataset.netcdf import BUNDLED
 
-SWEEPS = ("h200-tvm14009", "h200-deep", "h200-pilot")
 TABLE = "tvm14009-rtx3080"
+SWEEPS = tuple(name for name in BUNDLED if name != TABLE)
 ROOT = Path(__file__).parent.parent
 
 
@@ -34,13 +35,17 @@ def commands() -> Iterator[str]:
         for test in ("--correction max-t", "--method welch"):
             yield f"analyze {name} {test}"
     for name in SWEEPS:
-        yield f"analyze {name} --section report,noise,curve"
+        yield f"analyze {name} --section report,noise"
+        yield f"analyze {name} --section curve"
         yield f"analyze {name} --explain M=512_N=3072_K=768"
         yield f"power {name} --shapes 29"
         yield f"analyze {name} --section report,timings"
     yield f"analyze {TABLE} --section report,single-run"
     yield "analyze h200-tvm14009 --explain N=1_H=14_W=14_C=1024_K=512_R=1_S=1_STR=2_PAD=0_DIL=1"
     yield "analyze torchvision.nc --section timings"
+    yield "compare h200-tvm14009 h200-deep"
+    yield "compare h200-tvm14009 h100-tvm14009-winners"
+    yield "history h200-deep h200-tvm14009 h200-pilot"
     yield "power --cv 10 --shapes 29"
     yield "calibrate h200-pilot --replications 200"
 
