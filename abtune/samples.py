@@ -17,6 +17,7 @@ from abtune.stats.variance import (
     best_of,
     best_of_floor,
     mean_of_known,
+    median_of_known,
     moments,
     rounding_of,
     seed_values,
@@ -34,7 +35,9 @@ class Samples:
     n: Integers  # (shapes,): seeds with a timing
     latency: Floats  # (shapes,), seconds: geometric mean over seeds; the timing itself if there is only one
     noise: Floats  # (shapes,): standard deviation of the log latency over seeds
-    floor: Floats  # (shapes,): mean measurement variance of a seed's value; NaN if never timed twice
+    # (shapes,): mean measurement variance of a seed's value, of pairs half of that of a difference; NaN if
+    # never timed twice
+    floor: Floats
     rounding: Floats  # (shapes,): how far a coarse timer can move the mean log latency; mostly zero
     failed: Integers  # (shapes,): runs that failed
     missing: Integers  # (shapes,): runs never made that another configuration has
@@ -57,15 +60,21 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     complete = dataset.assign(latency=dataset["latency"].where(xr.DataArray(whole, dims=("shape", "seed"))))
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     failed = _count((status == RunStatus.FAILED).any(axis=0))
+    # What both runs of a pair share in a round, such as the clock, cancels in their difference.
+    rounds = [median_of_known(np.log(complete_timings(complete, name))) for name in (baseline, candidate)]
+    _, variance = seed_values(exact_differences(*rounds)[..., np.newaxis])
+    of_pair = mean_of_known(variance)  # NaN without two rounds
+    own = [extract(complete, name) for name in (baseline, candidate)]
     one, two = (
         replace(
-            extract(complete, side.config),
+            timed,
+            floor=np.where(np.isnan(of_pair), timed.floor, of_pair / 2),
             untimed=side.untimed,  # a run whose partner has no timing has one
             unpaired=_count(~np.isnan(side.value) & ~whole),
             failed_pairs=failed,
             paired=True,
         )
-        for side in sides
+        for side, timed in zip(sides, own, strict=True)
     )
     return one, two
 

@@ -16,6 +16,7 @@ from abtune.compare.settings import Settings, make_settings
 from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
+from abtune.samples import extract_both
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.looks import LOOKS, Look, looks_to_json
 
@@ -186,6 +187,39 @@ def test_the_sign_flip_test_needs_no_t_test() -> None:
     # The verdict says so, also where the bound from resamples says less.
     assert min(row.boost_at_least for row in improved) == 0
     assert min(row.boost_low_simultaneous for row in improved) == 0
+
+
+def timed_in_rounds(drift: float, own: float = 0.005, rounds: int = 5) -> xr.Dataset:
+    """Return pairs whose rounds drift alike on both sides, shape (shape, config, seed, round)."""
+    rng = np.random.default_rng(3)
+    log = logs(boosts=(0.008,) * 4, n=10, own=0.001)[..., np.newaxis] + rng.normal(0, own, (4, 2, 10, rounds))
+    return shared_sweep((log + rng.normal(0, drift, (4, 1, 10, rounds)))[..., np.newaxis])
+
+
+def test_drift_that_both_runs_of_a_pair_share_is_no_noise() -> None:
+    """The verdict is that of pairs without the drift, which counted as noise of measuring on either side."""
+    steady, drifting = (abtune.analyze(timed_in_rounds(drift)) for drift in (0.0, 0.05))
+    for still, moving in zip(steady.comparisons, drifting.comparisons, strict=True):
+        assert moving.boost_low == pytest.approx(still.boost_low)
+        assert moving.verdict is still.verdict is Verdict.IMPROVED
+        assert moving.caveats == still.caveats
+
+
+def test_noise_of_measuring_still_limits_pairs() -> None:
+    """A difference varies by what either side has of its own. A lone round does not tell how much."""
+    for own in (0.005, 0.02):
+        dataset = timed_in_rounds(0.1, own)
+        one, two = extract_both(dataset, "mainline", "async")
+        np.testing.assert_allclose(one.floor + two.floor, 2 * own**2 / 5, rtol=0.4)
+    lone = dataset.assign(latency=dataset["latency"].where(dataset["round"] < 1))
+    assert np.isnan(extract_both(lone, "mainline", "async")[1].floor).all()
+
+
+def test_pairs_of_one_ratio_have_no_noise_of_measuring() -> None:
+    """The rounding of logs is none, also where all rounds differ."""
+    dataset = timed_in_rounds(0.1, 0.0)
+    dataset["latency"][:, 1] = 1.1 * dataset["latency"][:, 0]
+    assert not extract_both(dataset, "mainline", "async")[0].floor.any()
 
 
 def test_a_shape_with_few_pairs_hides_no_other() -> None:
