@@ -96,13 +96,16 @@ def test_only_common_shapes_have_rows(three: dict[str, xr.Dataset]) -> None:
 
 
 def test_what_differs_between_neighbours_is_told() -> None:
-    """Only the step at which a condition changes has a caveat."""
-    devices = ("H100", "H100", "H200")
+    """Only the steps at which a condition changes have a caveat; those with the same change share it."""
+    devices = ("H100", "H100", "H200", "H100", "H200")
     series = [
         dated([0.1], day, f"0{day}").assign_attrs(device=device)
         for day, device in enumerate(devices, start=1)
     ]
-    assert abtune.history(series).caveats == ("2 to 3, not the same: device (H100 / H200).",)
+    assert abtune.history(series).caveats == (
+        "2 to 3, 4 to 5, not the same: device (H100 / H200).",
+        "3 to 4, not the same: device (H200 / H100).",
+    )
 
 
 def test_what_holds_of_many_steps_is_told_once() -> None:
@@ -116,14 +119,16 @@ def test_what_holds_of_many_steps_is_told_once() -> None:
 
 def test_datasets_of_one_origin_share_a_sentence() -> None:
     """A hundred nightly datasets had a hundred sentences before the table."""
-    made = {f"n{day}": dated([0.1], day, f"{day:02}") for day in range(1, 8)}
-    for name in ("n4", "n6"):
-        made[name] = made[name].assign_attrs(device="NVIDIA H100")
-    section = history_section(abtune.history(made))
-    said = [prose.text for prose in section.page if isinstance(prose, Prose)]
-    assert said[1] == (
-        "n1 to n3, n5, n7 (2026-05-01 to 2026-05-07). n4, n6 (NVIDIA H100, 2026-05-04 to 2026-05-06)."
-    )
+
+    def said(devices: str) -> str:
+        days = enumerate(devices, start=1)
+        series = {f"n{day}": dated([0.1], day, f"{day:02}").assign_attrs(device=name) for day, name in days}
+        section = history_section(abtune.history(series))
+        return [prose.text for prose in section.page if isinstance(prose, Prose)][1]
+
+    together = "n1 to n3, n5, n7 (A, 2026-05-01 to 2026-05-07). n4, n6 (B, 2026-05-04 to 2026-05-06)."
+    assert said("AAABABA") == together
+    assert said("ABCDEFGH").endswith(" n6 (F, 2026-05-06). 2 more origins.")
 
 
 def alternating(seed: int, day: str, *, alike: bool) -> xr.Dataset:

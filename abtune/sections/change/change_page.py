@@ -164,11 +164,18 @@ def history_section(history: History) -> Section:
     )
 
 
+# More would push the table off the screen.
+_MOST_ORIGINS = 6
+
+
 def _history_page(history: History) -> Iterator[Part]:
     yield Heading(f"history of {history.candidate} against {history.baseline}")
     yield Prose(_history_sentence(history))
-    if origins := " ".join(_origins(history)):
-        yield Prose(origins, remark=True)
+    origins = list(_origins(history))
+    if len(origins) > _MOST_ORIGINS:
+        origins[_MOST_ORIGINS:] = [f"{count(len(origins) - _MOST_ORIGINS, 'more origin')}."]
+    if origins:
+        yield Prose(" ".join(origins), remark=True)
     yield _history_table(history)
     meaning = (
         "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "

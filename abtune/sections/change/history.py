@@ -261,13 +261,15 @@ def _caveats(
     every = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
     if more := len(every) - len(shapes):
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
+    differing: dict[str, list[str]] = {}
     told: dict[str, list[str]] = {}
     for change in steps:
         pair = " to ".join(change.datasets)
         if known := [row.words for row in change.mismatches if row.known]:
-            yield f"{pair}, not the same: {'; '.join(known)}."
+            differing.setdefault("; ".join(known), []).append(pair)
         for caveat in change.caveats:
             told.setdefault(caveat, []).append(pair)
+    yield from (f"{some_of(pairs)}, not the same: {words}." for words, pairs in differing.items())
     dependent = [caveat for caveat in told if caveat.startswith(NEIGHBOURS)]
     # Two steps test a dataset, once as A and once as B. Of many datasets, some seem alike by chance.
     tested = {caveat.replace(" in A ", " ").replace(" in B ", " ") for caveat in dependent}
