@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -270,13 +270,17 @@ def _caveats(
         for caveat in change.caveats:
             told.setdefault(caveat, []).append(pair)
     yield from (f"{some_of(pairs)}, not the same: {words}." for words, pairs in differing.items())
-    dependent = [caveat for caveat in told if caveat.startswith(NEIGHBOURS)]
+    dependent = {caveat: pairs for caveat, pairs in told.items() if caveat.startswith(NEIGHBOURS)}
     # Two steps test a dataset, once as A and once as B. Of many datasets, some seem alike by chance.
     tested = {caveat.replace(" in A ", " ").replace(" in B ", " ") for caveat in dependent}
-    by_chance = float(bdtrc(len(tested) - 1, len(series), ALIKE)) > _BY_CHANCE
+    by_chance = dependent and bdtrc(len(tested) - 1, len(series), ALIKE) > _BY_CHANCE
     for caveat, pairs in told.items():
         if not (by_chance and caveat in dependent):
             yield f"{some_of(pairs)} (A to B): {caveat}"
+    if by_chance:
+        steps_told = some_of(list(dict.fromkeys(chain(*dependent.values()))))
+        as_by_chance = "seem alike, in as few datasets as chance explains"
+        yield f"{steps_told}: runs with neighbouring seed numbers {as_by_chance}."
 
 
 # What a dataset has, by name: its design, and sets of configurations, shapes and timings.
