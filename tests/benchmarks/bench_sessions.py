@@ -81,7 +81,7 @@ def main() -> None:
     say("sizes", f"{options.shape}, {options.trials} trials in iterations of {options.trials_per_iter}")
     rates = [sweep(options, count) for count in ([] if options.cut_only else [1]) + [options.sessions]]
     if not options.cut_only:
-        say("ratio", f"{rates[1] / rates[0]:.2f}")
+        say("ratio", f"{rates[1] / rates[0]:.2f}" if rates[0] else "unknown; give more --seconds")
 
 
 def say(name: str, value: str) -> None:
