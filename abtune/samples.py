@@ -16,8 +16,8 @@ from abtune.stats.two_sample import Floats, Integers, TwoSample, exact_differenc
 from abtune.stats.variance import (
     best_of,
     best_of_floor,
+    difference_variance,
     mean_of_known,
-    median_of_known,
     moments,
     rounding_of,
     seed_values,
@@ -60,11 +60,9 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     complete = dataset.assign(latency=dataset["latency"].where(xr.DataArray(whole, dims=("shape", "seed"))))
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     failed = _count((status == RunStatus.FAILED).any(axis=0))
-    # What both runs of a pair share in a round, such as the clock, cancels in their difference.
-    rounds = [median_of_known(np.log(complete_timings(complete, name))) for name in (baseline, candidate)]
-    _, variance = seed_values(exact_differences(*rounds)[..., np.newaxis])
-    of_pair = mean_of_known(variance)  # NaN without two rounds
-    own = [extract(complete, name) for name in (baseline, candidate)]
+    own = [extract(complete, side.config) for side in sides]
+    logs = (np.log(complete_timings(complete, side.config)) for side in sides)
+    of_pair = mean_of_known(difference_variance(*logs))
     one, two = (
         replace(
             timed,

@@ -148,12 +148,12 @@ def tuner(dataset: xr.Dataset) -> str:
 
 
 def summary(dataset: xr.Dataset) -> str:
-    """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
+    """Return the origin of a dataset, with the day of its timings."""
     return origin(dataset, measured(dataset)[:10])
 
 
 def origin(dataset: xr.Dataset, day: str = "") -> str:
-    """Return the same with this day, or without one."""
+    """Return where the numbers come from, in one line: device, version of TVM, day if given, searches."""
     most = trials(dataset)
     least = min([*all_trials_made(dataset), most])
     budget = f"{f'{least:,} to ' * (least < most)}{most:,} trials a run" if most else ""

@@ -122,7 +122,7 @@ class Group:
 
 
 def exact_differences(first: Floats, second: Floats) -> Floats:
-    """Return differences of logs, equal in the rows where they differ by the rounding of floats alone."""
+    """Return differences of logs; those of a row are equal if they differ by the rounding of floats alone."""
     differences = first - second
     least, most = (of.reduce(differences, axis=-1, keepdims=True) for of in (np.fmin, np.fmax))
     agree = (most - least <= _ROUNDING) & ~np.isnan(differences)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascending, sizes
+from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascending, exact_differences, sizes
 
 # That three different timings are multiples of ten times the real step has a chance of 1 in 1,000.
 _FEWEST_FOR_STEP = 3
@@ -58,6 +58,15 @@ def seed_values(log_latency: npt.ArrayLike) -> tuple[Floats, Floats]:
     deviation = _NORMAL_MAD * median_of_known(np.abs(timings - by_round[..., np.newaxis]))
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
     return value, np.where(rounds > 1, between, mean_of_known(within))
+
+
+def difference_variance(first: Floats, second: Floats) -> Floats:
+    """Return the measurement variance of the difference of two winners, shape (...); NaN below two rounds.
+
+    Log timings have the shape (..., rounds, repeats). What both share in a round, such as the clock, cancels.
+    """
+    differences = exact_differences(median_of_known(first), median_of_known(second))
+    return seed_values(differences[..., np.newaxis])[1]
 
 
 def timer_step(seconds: Floats) -> float:

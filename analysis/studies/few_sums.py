@@ -44,7 +44,7 @@ def space(target: Any) -> Any:
         def clone(self) -> FewSums:
             return FewSums()
 
-    # RefuseEarly saves time. It refuses what the last of MetaSchedule's postprocessors would refuse.
+    # RefuseEarly refuses before lowering what the last of MetaSchedule's postprocessors would refuse.
     checks = [FewSums(), RefuseEarly(), *ms.postproc.Postproc.create(target.kind.name)]
     rules = target.kind.name
     return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=checks, mutator_probs=rules)

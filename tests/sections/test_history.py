@@ -142,7 +142,7 @@ def alternating(seed: int, day: str, *, alike: bool) -> xr.Dataset:
 
 def test_neighbours_that_are_alike_by_chance_are_not_in_the_headline() -> None:
     """In one of many datasets that may be luck; in one of two, or in most of many, it is not."""
-    kinds = {"two": [1, 0], "one of many": [1] + [0] * 7, "most of many": [1] * 6 + [0] * 2}
+    kinds = {"two": [1, 0], "one of many": [0, 1] + [0] * 6, "most of many": [1] * 6 + [0] * 2}
     told: dict[str, list[str]] = {}
     for kind, alike in kinds.items():
         made = [alternating(i, f"{i + 1:02}", alike=bool(own)) for i, own in enumerate(alike)]
@@ -151,9 +151,8 @@ def test_neighbours_that_are_alike_by_chance_are_not_in_the_headline() -> None:
         luck = kind == "one of many"
         assert ("But runs with neighbouring seed numbers are alike" in str(history)) != luck
         assert any("as few datasets as chance explains" in caveat for caveat in told[kind]) == luck
-    assert told["one of many"] == [
-        "1 to 2: runs with neighbouring seed numbers seem alike, in as few datasets as chance explains."
-    ]
+    (by_chance,) = told["one of many"]
+    assert by_chance.startswith("1 to 2, 2 to 3: runs with neighbouring seed numbers seem alike,")
 
 
 def test_shapes_without_seeds_have_no_test() -> None:

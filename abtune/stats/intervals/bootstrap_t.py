@@ -65,8 +65,8 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
             yield _resample(block, draws(RESAMPLES, root, *n))
 
 
-Counts: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
-_Draw: TypeAlias = tuple[Sequence[Counts], Floats]
+_Counts: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+_Draw: TypeAlias = tuple[Sequence[_Counts], Floats]
 
 
 def _draws(resamples: int, root: int, *n: int) -> Iterator[_Draw]:
@@ -82,7 +82,7 @@ def _kept_draws(resamples: int, root: int, *n: int) -> Sequence[_Draw]:
     return tuple(_draws(resamples, root, *n))
 
 
-def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> Counts:
+def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> _Counts:
     """Return how often each resample has each of n values, shape (rows, n), in as few bytes as n needs.
 
     Of few values, each resample comes as often as its probability says, rounded up or down at random. Drawn
@@ -129,7 +129,7 @@ def _resample(group: Group, draws: Iterable[_Draw]) -> Resampled:
     return Resampled(index=group.index, t=over_error(error, least), error=error, scale=scale)
 
 
-def _mean_and_variances(counts: Counts, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
+def _mean_and_variances(counts: _Counts, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
     """Return of each resample of a side the mean and its variance, limited and not, shape (rows, members)."""
     n, rest, drawn = side.shape[1], residuals(side), counts.astype(np.float64)
     mean = blocked_product(drawn, rest.T) / n
