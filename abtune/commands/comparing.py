@@ -70,7 +70,7 @@ def compare(datasets: tuple[str, str], *, destination: Destination, **how: Any) 
     epilog="""\b
 Examples:
   abtune history nightly/                  all datasets of a folder, by date
-  abtune history h200-tvm14009 h200-pilot h200-deep --format html --out history.html
+  abtune history h200-tvm14009 h200-pilot h200-deep --out history.html
 """
 )
 @click.argument(
