@@ -218,7 +218,7 @@ class Transfers:
     # timing
     baseline: Floats
     candidate: Floats
-    # (shapes,): standard deviation that measuring gives the difference of two such values; NaN where unknown
+    # (shapes,): standard deviation that measuring gives the difference of both; NaN where unknown
     error: Floats
     # (shapes, seeds): hash of the schedule as its own configuration builds it; empty without one
     schedule: npt.NDArray[np.object_]
@@ -237,6 +237,10 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     other = candidate if origin == baseline else baseline
     logs = [np.log(_transfer_times(transfers, config)) for config in (baseline, candidate)]
     (first, second), variances = zip(*map(seed_values, logs), strict=True)
+    status = runs_of(transfers, "transfer_status", other).astype(np.int64)
+    # What both share in a round cancels. One round cannot show that, so there both add their variances.
+    of_difference = difference_variance(*logs)
+    error = np.where(np.isnan(of_difference), sum(variances), of_difference)
     hashes = np.full(first.shape, "", dtype=object)
     if "transfer_kernel" in transfers:
         hashes = runs_of(transfers, "transfer_kernel", origin).astype(object)
@@ -244,10 +248,10 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         origin=origin,
         baseline=first,
         candidate=second,
-        # A difference of two such values has the variances of both.
-        error=np.sqrt(2 * moments(np.concatenate(variances, axis=1)).mean),
+        # The same kernel under both has no difference.
+        error=np.sqrt(mean_of_known(np.where(status == TransferStatus.OK, error, np.nan))),
         schedule=hashes,
-        status=runs_of(transfers, "transfer_status", other).astype(np.int64),
+        status=status,
     )
 
 

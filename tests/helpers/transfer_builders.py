@@ -14,7 +14,9 @@ from abtune.dataset.schema import TransferStatus
 # What stands in a list of log effects for a schedule that has none.
 FIT, FAILED, SAME = "does not fit", "failed", "same kernel"
 _STATUS = {FIT: TransferStatus.DOES_NOT_FIT, FAILED: TransferStatus.FAILED, SAME: TransferStatus.SAME_KERNEL}
-OFFSET = 0.001  # of the two rounds, on either side: the measurement variance of a value is its square
+OFFSET = (
+    0.001  # of the two rounds; the baseline and the candidate differ by twice as much, in either direction
+)
 Effects = Sequence[Sequence[float | str | None]]
 
 
@@ -37,7 +39,8 @@ def with_transfers(
                 made = TransferStatus.OK if own or isinstance(effect, float) else _STATUS[effect]
                 status[shape, config, origin, seed] = made
                 if made in {TransferStatus.OK, TransferStatus.SAME_KERNEL}:
-                    times = np.exp(log - 8 + np.array([OFFSET, -OFFSET]))
+                    noise = OFFSET if config == 0 else -OFFSET
+                    times = np.exp(log - 8 + np.array([noise, -noise]))
                     latency[shape, config, origin, seed, :, 0] = times
             name = f"k{shape}-{seed}" if kernels is None else kernels[origin][shape][seed]
             names[shape, :, origin, seed] = name

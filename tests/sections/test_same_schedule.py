@@ -21,6 +21,7 @@ import abtune
 from abtune.errors import InputError
 from abtune.report.formats.machine import plain
 from abtune.report.page import Bullets, Column, Grid, Prose
+from abtune.samples import extract_transfers
 from abtune.sections.same_schedule.same_schedule import (
     Reading,
     SameSchedule,
@@ -218,12 +219,40 @@ def test_an_interval_that_excludes_zero_does_not_end_there() -> None:
 
 
 def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
-    """Effects count as real from three standard errors on: 3 * sqrt(2) * the offset of the rounds."""
-    limit = 3 * math.sqrt(2) * OFFSET
+    """Effects count as real from three standard errors on; the error is twice the offset of the rounds."""
+    limit = 3 * 2 * OFFSET
     below, above = 0.98 * limit, 1.02 * limit
     spoilt = [0.3, 0.0, 0.1]
     assert readings((spoilt, [-below, 0.1, 0.0])) == [Reading.OPEN]
     assert readings((spoilt, [-above, 0.1, 0.0])) == [Reading.MIXED]
+
+
+def errors(dataset: xr.Dataset) -> list[float]:
+    """Return the errors of measuring an effect, one for each origin; the dataset has one shape."""
+    names = ("mainline", "async")
+    return [float(extract_transfers(dataset, origin, *names).error[0]) for origin in names]
+
+
+def test_drift_that_both_kernels_share_is_no_error_of_their_difference() -> None:
+    """Nor does the same kernel under both, which was timed once, say how large the error is."""
+    dataset = with_transfers(sweep(), [[0.3, SAME, 0.1]], [[-0.01, 0.1, SAME]])
+    assert errors(dataset) == pytest.approx([2 * OFFSET] * 2)
+    drift = xr.DataArray([1.0, 1.2], dims="round")
+    assert errors(dataset.assign(transfer_latency=dataset["transfer_latency"] * drift)) == pytest.approx(
+        [2 * OFFSET] * 2
+    )
+
+
+def test_with_one_round_both_kernels_add_their_noise() -> None:
+    """Timings of one round are not pairs: their error is that of two medians of two timings each."""
+    dataset = with_transfers(sweep(), [[0.3, 0.0, 0.1]], [[-0.01, 0.1, 0.0]])
+    times = (
+        dataset["transfer_latency"].rename(round="repeat", repeat="round").transpose(..., "round", "repeat")
+    )
+    of_median = math.pi / 2 * (1.4826 * OFFSET) ** 2 / 2
+    assert errors(dataset.drop_dims(["round", "repeat"]).assign(transfer_latency=times)) == pytest.approx(
+        [math.sqrt(2 * of_median)] * 2
+    )
 
 
 def test_readings_are_corrected_over_the_shapes() -> None:
