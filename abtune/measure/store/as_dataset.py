@@ -134,9 +134,10 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
         if config.settings() == stored.settings():
             return config
     if stored.space:
+        module, variable = stored.space.partition(":")[0], stored.name.upper().replace("-", "_")
         raise DatasetError(
-            f"configuration {stored.name!r} takes its design space from {stored.space!r}; "
-            "if you trust that code, name the configuration with --trust MODULE:ATTRIBUTE"
+            f"configuration {stored.name!r} takes its design space from {stored.space!r}; if you trust that "
+            f"code, name the variable that holds the configuration, such as --trust {module}:{variable}"
         )
     return stored
 

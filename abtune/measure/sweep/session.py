@@ -22,6 +22,8 @@ from abtune.text import count, percent, span
 SLACK = 5.0
 # Seconds that building a kernel takes, before any was built here.
 BUILD_SECONDS = 1.0
+# Re-measuring that takes at most this share of a session is worth it for any new winner.
+QUICK = 0.1
 # Seconds after which a sweep tells that nothing has finished, and between two looks at that.
 QUIET = 900.0
 QUIET_INTERVAL = 30.0
@@ -129,10 +131,16 @@ class Session:
 
     def is_due(self, label: str) -> bool:
         """Tell whether to re-measure a shape when time is up, although runs are left."""
-        # Old winners are measured again, too. So it is due when winners have grown by half, or all are in.
+        # Old winners are measured again, too. So it is due when winners have grown by half, when all are in,
+        # or when it is quick.
         measured = self._measured.get(label, 0)
         new = len(self._latencies(label)) - measured
-        return new > 0 and (2 * new >= measured or not self._left[label])
+        return new > 0 and (2 * new >= measured or not self._left[label] or self._is_quick())
+
+    def _is_quick(self) -> bool:
+        """Tell whether re-measuring all winners takes a small share of the session."""
+        winners = [self._latencies(shape.label) for shape in self.plan.shapes]
+        return self.seconds_to_measure(winners) <= QUICK * self._length
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""

@@ -34,6 +34,7 @@ from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
 from abtune.measure.store.as_dataset import records_to_dataset
 from abtune.measure.store.store import Store
+from abtune.measure.sweep import session as sweep_session
 from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.session import BUILD_SECONDS, Session
 from abtune.measure.workers.gathering import heeding_signals
@@ -389,10 +390,11 @@ def test_what_was_tried_when_time_is_up_is_kept(store: Store, tmp_path: Path, lo
 
 @pytest.mark.usefixtures("fake")
 def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Re-measuring waits until the winners have grown by half, or until all of a shape are in."""
+    """Re-measuring waits until winners have grown by half, all of a shape are in, or it is quick."""
     run_sweep(small_plan(SMALL, seeds=4), store)
     record = store.records()[0]
     monkeypatch.setattr(Session, "reserve", lambda _: math.inf)  # no time to search
+    monkeypatch.setattr(sweep_session, "QUICK", 0.0)
 
     def measured(plan: Plan, new_seed: int, time_limit: float = 60.0) -> int:
         with store.opened(plan, {"created": ""}):
@@ -407,6 +409,8 @@ def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: 
     assert [measured(more, seed) for seed in (8, 9)] == [13, 13]
     # Now only the other shape has runs to come.
     assert measured(small_plan(SMALL, OTHER, seeds=4), 10) == 15
+    monkeypatch.setattr(sweep_session, "QUICK", 0.5)
+    assert measured(more, 11) == 16
 
 
 @pytest.mark.usefixtures("fake")

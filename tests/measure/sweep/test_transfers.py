@@ -193,7 +193,7 @@ def test_a_dataset_names_no_code(store: Store) -> None:
     """A stored design space is not imported unless the user names its configuration."""
     swept = swept_with(store, config("new"))
     settings = settings_from_dataset(swept)
-    with pytest.raises(DatasetError, match=r"takes its design space from 'module:function'.*--trust"):
+    with pytest.raises(DatasetError, match=r"from 'module:function'.*such as --trust module:NEW"):
         plan_from_dataset(swept, settings)
     with pytest.raises(InputError, match=r"another one in the dataset \(strategy"):
         plan_from_dataset(swept, settings, [Configuration(name="new", strategy="replay-trace")])
