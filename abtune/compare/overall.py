@@ -56,6 +56,9 @@ def overall(
     k = settings.estimand.searches
     these = THESE if k == 1 else f"each shape tuned {k} times, the best kept"
 
+    def of_these(level: float) -> Aggregate:
+        return _aggregate(estimate.difference[used], half_over_seeds(samples, used, level), these)
+
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
         of_seeds = half_over_seeds(samples, used & chosen, level)
@@ -66,7 +69,8 @@ def overall(
         return _aggregate(estimate.difference[chosen], half, words)
 
     summary = Overall(
-        these_shapes=_aggregate(estimate.difference[used], half_over_seeds(samples, used, level), these),
+        these_shapes=of_these(level),
+        of_all_candidates=of_these(settings.candidate_level) if settings.candidate_level > level else None,
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),

@@ -266,6 +266,8 @@ class Overall:
     weighted: Weighted | None  # the time of a program, if weights were given
     # The same as `shapes_like_these` for each kind with three shapes or more; empty if there is one kind.
     by_kind: tuple[OfKind, ...] = ()
+    # As `these_shapes`, with an interval for all candidates at once; None unless several share the level.
+    of_all_candidates: Aggregate | None = None
 
     @property
     def few_kinds(self) -> tuple[OfKind, ...]:

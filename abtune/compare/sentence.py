@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER, of_all
 from abtune.compare.gates import beyond_interval
 from abtune.compare.overall import FEWEST_OF_KIND
-from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Rule, Verdict, first_failed
+from abtune.compare.results import Claim, Comparison, Overall, Rule, Verdict, first_failed
 from abtune.compare.settings import Settings, margin_ends
 from abtune.dataset.provenance import CONFOUNDED
 from abtune.text import count, limits, listed, percent_cell, plain_percent, sentence_decimals
@@ -32,7 +32,7 @@ def make_sentence(
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
-    mean = _over_all(overall.these_shapes, judged, settings)
+    mean = _over_all(overall, judged, settings)
     parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
     parts += of_dependent(told)
     parts += of_confounded(told)
@@ -87,31 +87,41 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
     )
 
 
-def _over_all(overall: Aggregate, judged: Sequence[Comparison], settings: Settings) -> str:
+def _over_all(overall: Overall, judged: Sequence[Comparison], settings: Settings) -> str:
     """Return what the interval of the mean boost says; of a lone shape, what its verdict and interval say."""
     one, other = settings.candidate, settings.baseline
     lone = judged[0] if len(judged) == 1 else None
-    mean = lone or overall
+    mean = lone or overall.these_shapes
     low, high, only = mean.boost_low, mean.boost_high, lone and lone.verdict
-    where = f"on {lone.shape}" if lone else f"on average over these {count(overall.shapes, 'shape')}"
+    # What is said of several candidates holds of all at once.
+    said = lone or overall.of_all_candidates or mean
+    least, most = said.boost_low, said.boost_high
+    where = (
+        f"on {lone.shape}" if lone else f"on average over these {count(overall.these_shapes.shapes, 'shape')}"
+    )
     decimals, (slow, fast) = sentence_decimals(low, high), margin_ends(settings.margin)
     numbers = f"{percent_cell(mean.boost, decimals)}%"
     if not math.isnan(low):
         interval = limits(low, high, decimals)
         numbers += f" ({plain_percent(settings.level)} interval {interval})"
     start = f"{one} and {other} are not shown to differ {where}"
-    if only is Verdict.IMPROVED or (only is None and low > 0):
+    if only is Verdict.IMPROVED or (only is None and least > 0):
         start = f"{one} is faster than {other} {where}"
-    elif only is Verdict.REGRESSED or (only is None and high < 0):
+    elif only is Verdict.REGRESSED or (only is None and most < 0):
         start = f"{one} is slower than {other} {where}"
-    elif only is Verdict.EQUIVALENT or (only is None and slow < low <= high < fast):
+    elif only is Verdict.EQUIVALENT or (only is None and slow < least <= most < fast):
         start = f"{one} is as fast as {other} {where}, within {plain_percent(settings.margin)}"
     elif only is Verdict.NOT_SLOWER:
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
     told = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
-    beyond = lone and (beyond_interval(lone, settings, lone.verdict) or _although_beyond_zero(lone))
+    beyond = ""
+    if lone:
+        beyond = beyond_interval(lone, settings, lone.verdict) or _although_beyond_zero(lone)
+    elif least <= 0 < low or high < 0 <= most:
+        level = plain_percent(settings.candidate_level, 3)
+        beyond = f"The {level} interval, for all {settings.of_candidates} candidates at once, includes zero."
     return f"{told} {beyond}" if beyond else told
 
 

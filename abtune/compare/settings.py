@@ -116,6 +116,13 @@ class Settings:
         return alpha / self.of_candidates if self.family_wise else alpha
 
     @property
+    def candidate_level(self) -> float:
+        """Level of each candidate's interval if the intervals of all candidates hold at once."""
+        if self.of_candidates == 1 or not self.family_wise:
+            return self.level
+        return 1 - alpha_of(self.level) / self.of_candidates
+
+    @property
     def family_wise(self) -> bool:
         """Whether the chance of any false claim over all shapes is at most alpha."""
         return self.procedure.family_wise

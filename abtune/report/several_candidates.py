@@ -37,7 +37,7 @@ def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
     if first.settings.family_wise:
         level = plain_percent(first.settings.alpha, 3)
         shared += f" Tests are corrected over shapes and candidates: each candidate is tested at {level}."
-        shared += " Intervals are not, so of many candidates, one may seem faster on average by chance."
+        shared += " Intervals are not."
     yield Prose(shared, remark=True)
 
 

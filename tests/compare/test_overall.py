@@ -13,6 +13,7 @@ from abtune.report.columns import overall_lines
 from abtune.report.page import Bullets, Grid
 from abtune.report.summary import analysis_section
 from abtune.sections.overall_page import overall_section
+from abtune.text import plain_percent
 
 
 def overall(dataset) -> Overall:
@@ -27,6 +28,30 @@ def test_complete_blocks_give_welch_on_the_seeds_aggregates() -> None:
     estimate = overall(dataset).these_shapes
     assert math.log1p(estimate.boost) == pytest.approx(np.subtract(*aggregates.mean(axis=1)))
     np.testing.assert_allclose(np.log1p([estimate.boost_low, estimate.boost_high]), [oracle.low, oracle.high])
+
+
+def test_what_is_said_of_the_mean_holds_of_all_candidates_at_once() -> None:
+    """As many candidates may share it as the p-value of the mean allows; the interval shares nothing."""
+    dataset = make_sweep([0.01, 0.02, 0.03], n=8, seed=1)
+    aggregates = np.log(dataset["latency"].values[..., 0, 0]).mean(axis=0)
+    most = int(0.05 / stats.ttest_ind(*aggregates, equal_var=False).pvalue)
+    assert most > 1
+    alone, few, many = (abtune.analyze(dataset, of_candidates=count) for count in (1, most, most + 1))
+    assert alone.sentence.startswith("async is faster than mainline on average over these 3 shapes: +")
+    assert few.sentence.partition("). ")[0] == alone.sentence.partition("). ")[0]
+    assert many.sentence.startswith(
+        "async and mainline are not shown to differ on average over these 3 shapes: +"
+    )
+    level = plain_percent(1 - 0.05 / (most + 1), 3)
+    assert f"The {level} interval, for all {most + 1} candidates at once, includes zero." in many.sentence
+    assert few.overall.these_shapes == many.overall.these_shapes
+    assert alone.overall.of_all_candidates is None
+    slower = abtune.analyze(
+        dataset, baseline="async", candidate="mainline", of_candidates=most + 1, margin=0.5
+    )
+    assert slower.sentence.startswith(
+        "mainline is as fast as async on average over these 3 shapes, within 50%"
+    )
 
 
 def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
