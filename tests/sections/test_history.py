@@ -12,7 +12,7 @@ from compare_builders import make_sweep
 
 import abtune
 from abtune.errors import InputError
-from abtune.report.page import Prose
+from abtune.report.page import Grid, Prose
 from abtune.sections.change.change_page import history_section
 from abtune.stats.testing.step_procedures import holm
 
@@ -129,6 +129,27 @@ def test_datasets_of_one_origin_share_a_sentence() -> None:
     together = "n1 to n3, n5, n7 (A, 2026-05-01 to 2026-05-07). n4, n6 (B, 2026-05-04 to 2026-05-06)."
     assert said("AAABABA") == together
     assert said("ABCDEFGH").endswith(" n6 (F, 2026-05-06). 2 more origins.")
+
+
+def test_a_long_history_shows_a_trend() -> None:
+    """Each dataset has a row with its mean; shapes have ten columns, with those in which one changed."""
+    boosts = [0.0] * 3 + [0.3] * 12
+    made = {
+        f"day{day:02}": dated([boost, 0.1], day, f"{day:02}") for day, boost in enumerate(boosts, start=1)
+    }
+    history = abtune.history(made)
+    shapes, means = (grid for grid in history_section(history).page if isinstance(grid, Grid))
+    assert means.labels == tuple(made)
+    dates, mean, _, drawn, change = means.columns
+    assert dates.cells[3].text == "2026-05-04"
+    assert [float(cell.text) for cell in mean.cells[2:4]] == pytest.approx([5, 20], abs=2)
+    assert drawn.intervals[3].value == history.moments[3].boost
+    assert [bool(cell.notes) for cell in change.cells] == [row.changed for row in history.moments[:15]]
+    shown = [column.heading for column in shapes.columns][3:]
+    assert shown == ["day01", "day04", *[f"day{day:02}" for day in range(8, 16)]]
+    assert len(history_section(history).rows) == 3 * 15
+    few = abtune.history(dict(list(made.items())[:3]))
+    assert sum(isinstance(grid, Grid) for grid in history_section(few).page) == 1
 
 
 def alternating(seed: int, day: str, *, alike: bool) -> xr.Dataset:

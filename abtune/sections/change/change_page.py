@@ -10,8 +10,9 @@ from itertools import groupby
 from abtune.compare.sentence import of_dependent
 from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
-from abtune.report.columns import OVERALL, decimals_of, interval_column
+from abtune.report.columns import OVERALL, decimals_of, drawn_boosts, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
+from abtune.report.scale import Interval, choose_scale
 from abtune.sections.change.change_results import Change, ChangeVerdict, MeanChange, ShapeChange
 from abtune.sections.change.history import History
 from abtune.text import count, limits, listed, microseconds, p_value, percent_cell, plain_percent, some_of
@@ -166,6 +167,9 @@ def history_section(history: History) -> Section:
 
 # More would push the table off the screen.
 _MOST_ORIGINS = 6
+# With more datasets, a table of its own shows the trend of the mean, and that of shapes has no intervals.
+_MOST_IN_A_ROW = 3
+_MOST_COLUMNS = 9  # datasets beside the first
 
 
 def _history_page(history: History) -> Iterator[Part]:
@@ -181,6 +185,9 @@ def _history_page(history: History) -> Iterator[Part]:
         "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
         f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes."
     )
+    if len(history.datasets) > _MOST_IN_A_ROW:
+        yield _mean_table(history)
+        meaning += " CSV and JSON have every dataset of each shape, with intervals."
     yield Prose(meaning, remark=True)
     alpha = plain_percent(alpha_of(history.level))
     changed = (
@@ -217,18 +224,39 @@ def _history_table(history: History) -> Part:
         column("change %", [percent_cell(row.change, decimals) for row in ends]),
         interval_column(bounds, level=history.level, decimals=decimals, gives_way=many - 1),
     ]
-    for number, name in enumerate(history.datasets):
+    # Beside the first, those in which a shape changed come before others, and late ones before earlier ones.
+    weights = [(any(row.changed for row in moments[many + i :: many]), i) for i in range(1, many)]
+    for number in (0, *sorted(i for _, i in sorted(weights)[-_MOST_COLUMNS:])):
         rows, age = moments[number::many], many - 1 - number
         texts = [percent_cell(row.boost, decimals) for row in rows]
         boosts = [
             Cell(text=text, tone=row.verdict or OVERALL, notes=(1,) * row.changed)
             for row, text in zip(rows, texts, strict=True)
         ]
-        bounds = [(row.boost_low, row.boost_high) for row in rows]
         # The oldest in between go first, and every interval before any boost.
-        columns.append(column(name, boosts, gives_way=age if number else 0))
-        columns.append(interval_column(bounds, level=history.level, decimals=decimals, gives_way=many + age))
+        columns.append(column(history.datasets[number], boosts, gives_way=age if number else 0))
+        if many <= _MOST_IN_A_ROW:
+            bounds, gives_way = [(row.boost_low, row.boost_high) for row in rows], many + age
+            columns.append(
+                interval_column(bounds, level=history.level, decimals=decimals, gives_way=gives_way)
+            )
     return table(SHAPE, [row.shape for row in moments[::many]], *columns)
+
+
+def _mean_table(history: History) -> Grid:
+    """Return the mean boost of each dataset, a row for each, so that a trend shows."""
+    means = history.moments[: len(history.datasets)]
+    drawn = [Interval(low=row.boost_low, value=row.boost, high=row.boost_high, tone=OVERALL) for row in means]
+    decimals = decimals_of((row.boost_low, row.boost_high) for row in means)
+    scale = choose_scale(drawn, margin=history.tolerance)
+    changes = [Cell(text=percent_cell(row.change, decimals), notes=(1,) * row.changed) for row in means]
+    return table(
+        "mean boost",
+        history.datasets,
+        column("date", [row.date[:10] for row in means], gives_way=4),
+        *drawn_boosts(drawn, scale, level=history.level, decimals=decimals),
+        column("change %", changes, gives_way=3),
+    )
 
 
 def _history_sentence(history: History) -> str:
