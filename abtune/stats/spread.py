@@ -11,7 +11,7 @@ from scipy import special
 
 from abtune.stats.estimates import LARGEST_LOG
 from abtune.stats.two_sample import Floats, Integers, ascending, sizes
-from abtune.stats.variance import moments
+from abtune.stats.variance import moments, quotient
 
 
 def spread_intervals(values: npt.ArrayLike, *, level: float) -> tuple[Floats, Floats]:
@@ -96,8 +96,8 @@ class Components:
         """Intraclass correlation: the correlation of two timings of one winner in different rounds."""
         search = np.maximum(self.search, 0.0)
         total = search + sum(np.maximum(np.nan_to_num(one), 0.0) for one in (self.session, self.timing))
-        known = ~(np.isnan(self.session) & np.isnan(self.timing)) & (total > 0)
-        return np.where(known, search / np.where(total > 0, total, 1.0), np.nan)
+        unknown = np.isnan(self.session) & np.isnan(self.timing)
+        return np.where(unknown, np.nan, quotient(search, total, np.nan))
 
 
 def components(log_latency: npt.ArrayLike) -> Components:
@@ -136,8 +136,7 @@ def components(log_latency: npt.ArrayLike) -> Components:
 
 def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> Floats:
     """Return a component; NaN without degrees of freedom."""
-    known = (freedom > 0) & (factor > 0)
-    return np.where(known, rest / np.where(known, factor, 1.0), np.nan)
+    return np.where(freedom > 0, quotient(rest, factor, np.nan), np.nan)
 
 
 def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:

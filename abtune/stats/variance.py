@@ -149,10 +149,9 @@ def welch_freedom(
     v_one, v_two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)
     total = v_one + v_two
-    scale = np.where(total > 0, total, 1.0)  # squares of tiny variances would underflow
-    spread = (v_one / scale) ** 2 / np.maximum(n_one - 1, 1) + (v_two / scale) ** 2 / np.maximum(n_two - 1, 1)
-    freedom = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), n_one + n_two - 2)
-    return np.where(np.isnan(total), np.nan, freedom)
+    one, two = quotient(v_one, total), quotient(v_two, total)  # squares of tiny variances would underflow
+    spread = one**2 / np.maximum(n_one - 1, 1) + two**2 / np.maximum(n_two - 1, 1)
+    return np.where(np.isnan(total), np.nan, quotient(1.0, spread, n_one + n_two - 2))
 
 
 def residuals(values: Floats) -> Floats:
@@ -176,6 +175,12 @@ def mean_of_known(values: Floats) -> Floats:
     n = known.sum(axis=-1)
     # numpy.nansum gives the same, and takes twice as long for a few shapes.
     return np.where(n > 0, np.where(known, values, 0.0).sum(axis=-1) / np.maximum(n, 1), np.nan)
+
+
+def quotient(numerator: Floats | float, denominator: Floats, otherwise: Floats | float = 0.0) -> Floats:
+    """Return a quotient, and something else where the denominator is not above zero."""
+    positive = denominator > 0
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), otherwise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from scipy import fft, special
 
 from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, standard_error, t_interval
 from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
-from abtune.stats.variance import floored, moments, quantile, residuals
+from abtune.stats.variance import floored, moments, quantile, quotient, residuals
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10
@@ -43,7 +43,7 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
         sides = smoothing(group.first, group.floor[:, 0]), smoothing(group.second, group.floor[:, 1])
         (one, smear), (two, another) = sides
         own = np.sqrt(one + two)
-        expansion = np.where(own > 0, estimate.error[index] / np.where(own > 0, own, 1.0), 1.0)
+        expansion = quotient(estimate.error[index], own, 1.0)
         tail = special.ndtr(-expansion * quantile(estimate.freedom[index], level))
         # The smaller one first, so that swapped sides have the same bits.
         smear = np.hypot(np.minimum(smear, another), np.maximum(smear, another))

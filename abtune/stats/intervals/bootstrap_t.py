@@ -20,7 +20,7 @@ from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, conservative_
 from abtune.stats.intervals.bootstrap import exchanged, orientation, smoothing
 from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
-from abtune.stats.variance import floored, moments, residuals
+from abtune.stats.variance import floored, moments, quotient, residuals
 
 # RESAMPLES + 1 times a usual tail is a whole number, so quantiles are order statistics. With a quarter of
 # them, another seed of the generator moves bounds of 29 shapes by half a point, and counts by one.
@@ -126,7 +126,7 @@ def _resample(group: Group, draws: Iterable[_Draw]) -> Resampled:
         own.append(np.sqrt(one[2] + two[2]))
     error, least, scale = map(np.concatenate, (errors, limited, own))
     error = np.where(exchange, -error, error)  # for the sides as given
-    return Resampled(index=group.index, t=over_error(error, least), error=error, scale=scale)
+    return Resampled(index=group.index, t=quotient(error, least), error=error, scale=scale)
 
 
 def _mean_and_variances(counts: _Counts, side: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
@@ -140,11 +140,6 @@ def _mean_and_variances(counts: _Counts, side: Floats, floor: Floats) -> tuple[F
         for share in (_LEAST_SHARE, _ROUNDING)
     )
     return mean, limited, own
-
-
-def over_error(error: Floats, scale: Floats) -> Floats:
-    """Return t; zero where nothing varies."""
-    return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -222,7 +217,7 @@ def resample_tails(
         index.append(rest[shapes.index])
         ordered = np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)
         largest.append(ordered[RESAMPLES - kept :].copy())  # a view would keep all resamples in memory
-        counts = counts + PooledT.of(over_error(shapes.error, shapes.scale)).counts
+        counts = counts + PooledT.of(quotient(shapes.error, shapes.scale)).counts
     pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
@@ -246,7 +241,7 @@ def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Genera
                 error[:, some.index], scale[:, some.index] = some.error, some.scale
             parts.append((error, scale))
         (one, other), (two, another) = parts
-        t = over_error(two - one, np.hypot(other, another))
+        t = quotient(two - one, np.hypot(other, another))
         t = t[:, ~np.isnan(one + two).any(axis=0)]
         counts = counts + PooledT.of(t).counts
     return PooledT(counts=counts)

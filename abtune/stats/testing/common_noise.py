@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abtune.stats.intervals import bootstrap_t
-from abtune.stats.intervals.bootstrap_t import PooledT, over_error
+from abtune.stats.intervals.bootstrap_t import PooledT
 from abtune.stats.skewness import FEWEST_SHAPES
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
+from abtune.stats.variance import quotient
 
 # These shares of the common error are added to every standard error, as in SAM (Tusher, Tibshirani and Chu
 # 2001, DOI 10.1073/pnas.091062498), and the larger p counts. The large one helps where seeds agree by chance,
@@ -60,7 +61,7 @@ class CommonNoise:
         share = np.zeros_like(difference)
         # Where nothing varies anywhere, no drawn sample differs, so a difference is beyond all of them.
         sure = np.where(difference > 0, np.inf, -np.inf)
-        t = np.where(error > 0, over_error(difference, error), sure)
+        t = quotient(difference, error, sure)
         for which, pool in self._pools():
             share[which] = pool.share_above(t[which])
         return share
@@ -107,9 +108,7 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[Commo
 
     def with_added(share: float) -> CommonNoise:
         added = share * np.array(error)
-        pools = [
-            PooledT.of(over_error(one[0], one[1] + more)) for one, more in zip(drawn, added, strict=True)
-        ]
+        pools = [PooledT.of(quotient(one[0], one[1] + more)) for one, more in zip(drawn, added, strict=True)]
         return CommonNoise(
             of_size=tuple(pools),
             size=size,

@@ -23,6 +23,7 @@ from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
 from abtune.stats.testing.attainable import MOST_SEEDS, attainable_level, most_seeds, smallest_of, takes_max_t
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
+from abtune.stats.variance import quotient
 
 # The numbers of seeds of both sides, or their noise: the standard deviation of log latency. All broadcast.
 Sides: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -170,7 +171,7 @@ class WelchPower:
         """Return the probability to reject at a true log boost."""
         size = np.abs(effect)
         certain = np.where(size > 0, np.inf, 0.0)  # without noise every effect shows
-        shift = np.where(self.error > 0, size / np.where(self.error > 0, self.error, 1.0), certain)
+        shift = quotient(size, self.error, certain)
         shift = shift[..., np.newaxis, np.newaxis]
         given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
         return (given * _WEIGHTS).sum(axis=(-2, -1))
