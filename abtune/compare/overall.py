@@ -162,9 +162,7 @@ def _improvement(baseline: Samples, candidate: Samples, used: Booleans, level: f
     least = [1 / (n[0] * n[1] ** 2), 1 / (n[1] * n[0] ** 2)]
     if samples.paired:  # the differences have all the variance
         least = [np.zeros_like(least[0]), 1 / n[0]]
-    sides = [
-        clustered_variance(side, weight, floor) for side, floor in zip((wins, losses), least, strict=True)
-    ]
+    sides = both_variances(TwoSample(wins, losses, np.stack(least, axis=1)), weight)
     # Sides that nowhere overlap in the sample give no information about how rarely they do.
     known = 0 < estimate < 1
     # Near zero and one, an estimate and its error depend on each other; those of log odds hardly do.
