@@ -15,7 +15,7 @@ import numpy as np
 from abtune.stats.intervals import bootstrap_t
 from abtune.stats.intervals.bootstrap_t import PooledT
 from abtune.stats.skewness import FEWEST_SHAPES
-from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
+from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import quotient
 
 # These shares of the common error are added to every standard error, as in SAM (Tusher, Tibshirani and Chu
@@ -94,9 +94,10 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[Commo
     count once more: what one run in n showed is expected of one run in n/2 (Laplace's rule of succession).
     """
     groups = list((_one_side(samples) if samples.paired else samples).groups(at_least=2))
-    if not _are_enough(groups):
+    values = [group.first for group in groups], [group.second for group in groups]
+    if not _are_enough(*values):
         return ()
-    sides = [_deviations([group.first for group in groups]), _deviations([group.second for group in groups])]
+    sides = [*map(_deviations, values)]
     # The data fix the order of drawing, so exchanged sides have the mirrored t.
     exchange = float(sides[0] @ sides[0]) > float(sides[1] @ sides[1])
     root, size, error, drawn = int(rng.integers(2**62)), np.full(len(samples), -1), [], []
@@ -119,10 +120,9 @@ def common_noise(samples: TwoSample, *, rng: np.random.Generator) -> tuple[Commo
     return tuple(with_added(share) for share in _ADDED)
 
 
-def _are_enough(groups: Sequence[Group]) -> bool:
-    shapes = sum(len(group.index) for group in groups)
-    sides = ([group.first for group in groups], [group.second for group in groups])
-    runs = min(sum(shapes_of.size for shapes_of in side) for side in sides)
+def _are_enough(*sides: Sequence[Floats]) -> bool:
+    shapes = sum(map(len, sides[0]))
+    runs = min(sum(values.size for values in side) for side in sides)
     return shapes >= FEWEST_SHAPES or (shapes > 1 and runs >= _FEWEST_RUNS)
 
 
