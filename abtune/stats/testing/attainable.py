@@ -60,7 +60,5 @@ def attainable_level(step: Floats, alpha: float) -> Floats:
 def fewest_seeds(*, smallest: float, paired: bool = False) -> int:
     """Return the smallest n for which p of n + n seeds, or n pairs, can be this small; 1,000,000 for none."""
     # Beyond 15 + 15 seeds, or 30 pairs, the test draws, and the smallest p no longer falls.
-    for n in range(2, 40):
-        if smallest_p(n, n, paired=paired) <= smallest:
-            return n
-    return MOST_SEEDS
+    enough = (n for n in range(2, 40) if smallest_p(n, n, paired=paired) <= smallest)
+    return next(enough, MOST_SEEDS)
