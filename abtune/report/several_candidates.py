@@ -21,7 +21,7 @@ def candidates_sections(
 
     In JSON, the table has the fields of all these sections.
     """
-    page = (*_parts(analyses), *([Bullets(tuple(caveats))] if caveats else []))
+    page = (*_parts(analyses), Bullets(tuple(caveats)))
     yield Section(name="candidates", page=page, result=tuple(map(fields_of, reports)), unasked=True)
     for analysis, sections in zip(analyses, reports, strict=True):
         if not any(section.page and not section.name for section in sections):  # no report that names it

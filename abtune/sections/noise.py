@@ -183,8 +183,7 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         )
         lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in rows])
         yield table(_POOLED, [row.config for row in rows], *counts, lost)
-    if noise.caveats:
-        yield Bullets(noise.caveats)
+    yield Bullets(noise.caveats)
 
 
 def _source_table(rows: Sequence[Source], level: float) -> Grid:

@@ -78,7 +78,7 @@ def _shared_kurtosis(samples: Floats, n: Integers) -> float:
         # Equal values may have squares above zero, by the rounding of their mean.
         if squares > 0 and values[0] < values[-1]:
             cut = int(size / (2 * math.sqrt(size - 4)))
-            kept = values[cut : size - cut] if size > 2 * cut else values
+            kept = values[cut : size - cut]
             kurtosis.append(size * float(((values - kept.mean()) ** 4).sum()) / squares**2)
     return float(np.mean(kurtosis)) if kurtosis else 3.0
 
