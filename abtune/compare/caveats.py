@@ -286,7 +286,7 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
         yield (
             f"In {count(unequal, 'shape')} one configuration has more than twice as many seeds as the "
             "other. With skewed noise or two modes, more than 5% of reports then make a false claim. With "
-            "two or three seeds, as few as 88% of 95% intervals hold, even with normal noise. "
+            "two seeds, as few as 92% of 95% intervals hold, even with normal noise. "
             "Give both configurations the same number of seeds."
         )
 

@@ -10,15 +10,19 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored_moments, quantile, welch_freedom
+from abtune.stats.variance import (
+    HARDLY_ANY,
+    SMALLER,
+    floored_moments,
+    interval_freedom,
+    quantile,
+    welch_freedom,
+)
 
 # With fewer seeds on either side nothing is resampled: the bounds would lie beyond the most extreme resample.
 FEWEST_FOR_BOOTSTRAP = 5
-# Quantiles of F that raise one side's variance, for conservative degrees of freedom: of the side with fewer
-# seeds, else of the noisier one. Simulation chose them (analysis/simulations/degrees_of_freedom.py).
-_SMALLER, _NOISIER = 0.95, 0.75
-# If the smaller side has at most two degrees of freedom, a quantile of F is too small.
-_HARDLY_ANY = 2
+# As ``SMALLER``, for the noisier side of two with equally many seeds.
+_NOISIER = 0.75
 
 
 class EqualWithNaN:
@@ -56,7 +60,7 @@ class StandardError:
 def standard_error(samples: TwoSample) -> StandardError:
     """Return the difference of means with Welch's standard error; each variance is at least the floor."""
     one, two = floored_moments(samples)
-    freedom = welch_freedom(one.of_mean, two.of_mean, one.n, two.n)
+    freedom = interval_freedom(one.of_mean, two.of_mean, one.n, two.n)
     error = np.sqrt(one.of_mean + two.of_mean)
     return StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
 
@@ -87,7 +91,7 @@ def conservative_freedom(
     """
     freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
     # With equal numbers the noisier side matters: towards it, the degrees of freedom fall to its own.
-    share = np.where(more == 0, _NOISIER, _SMALLER)
+    share = np.where(more == 0, _NOISIER, SMALLER)
     # A side's own degrees of freedom come first. A strict confidence limit of the variance has them last, and
     # is larger for the side with fewer seeds.
     limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
@@ -98,7 +102,7 @@ def conservative_freedom(
     )
     # Welch's degrees of freedom have one maximum, so the fewest are at an end of the range.
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
-    least = np.where(np.minimum(*own) <= _HARDLY_ANY, np.minimum(*own), np.inf)
+    least = np.where(np.minimum(*own) <= HARDLY_ANY, np.minimum(*own), np.inf)
     fewest = np.where(np.abs(more) > least, np.fmin(fewest, least), fewest)
     return np.where(np.isnan(freedom), np.nan, fewest)
 
@@ -126,8 +130,10 @@ class Interval:
 
 
 def welch(samples: TwoSample, *, level: float) -> Interval:
-    """Return Welch's t interval."""
-    return t_interval(standard_error(samples), level=level)
+    """Return Welch's t interval, with his degrees of freedom."""
+    one, two = floored_moments(samples)
+    freedom = welch_freedom(one.of_mean, two.of_mean, one.n, two.n)
+    return t_interval(replace(standard_error(samples), freedom=freedom), level=level)
 
 
 def t_interval(estimate: StandardError, *, level: float) -> Interval:

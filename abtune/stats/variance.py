@@ -21,6 +21,11 @@ _FEWEST_FOR_STEP = 3
 _ENOUGH_FOR_STEP = 5  # that five are multiples of twice the step, 1 in 32; the allowance is then too large
 _LEAST_ROUNDING = 1e-4  # 0.01 %, less than anybody asks for
 _TIE = 1e-9  # spreads that differ by this share differ by the rounding of floats alone
+# The most degrees of freedom of two or three seeds.
+HARDLY_ANY = 2
+# The quantile of F that raises the variance of fewer seeds, for conservative degrees of freedom.
+# Simulation chose it (analysis/simulations/degrees_of_freedom.py).
+SMALLER = 0.95
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
 
@@ -154,6 +159,23 @@ def welch_freedom(
     return np.where(np.isnan(total), np.nan, quotient(1.0, spread, n_one + n_two - 2))
 
 
+def interval_freedom(
+    first: npt.ArrayLike, second: npt.ArrayLike, n_first: npt.ArrayLike, n_second: npt.ArrayLike
+) -> Floats:
+    """Return Welch's degrees of freedom, or fewer for two or three seeds beside at least twice as many.
+
+    Their variance may be far too small by chance. So the degrees of freedom are those of its upper 95 % limit
+    (Berger and Boos 1994, DOI 10.1080/01621459.1994.10476836).
+    """
+    freedom = welch_freedom(first, second, n_first, n_second)
+    few, many = np.minimum(n_first, n_second) - 1.0, np.maximum(n_first, n_second) - 1.0
+    limit = special.fdtri(few, many, SMALLER)
+    is_first = np.less(n_first, n_second)
+    raised = np.where(is_first, limit, 1.0) * first, np.where(is_first, 1.0, limit) * second
+    fewer = np.fmin(freedom, welch_freedom(*raised, n_first, n_second))
+    return np.where((few <= HARDLY_ANY) & (many - few > few), fewer, freedom)
+
+
 def residuals(values: Floats) -> Floats:
     """Return deviations from the mean over the last axis; exactly zero for a constant sample."""
     constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
@@ -261,8 +283,8 @@ def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance
 
 
 def variance_of_both(first: ClusteredVariance, second: ClusteredVariance) -> ClusteredVariance:
-    """Return the variance of a difference or sum of two sides, with Welch's degrees of freedom."""
-    freedom = welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1)
+    """Return the variance of a difference or sum of two sides, with the degrees of freedom of intervals."""
+    freedom = interval_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1)
     return ClusteredVariance(variance=first.variance + second.variance, freedom=float(freedom))
 
 

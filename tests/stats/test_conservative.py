@@ -1,11 +1,14 @@
 """Welch's test at strict levels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from abtune.stats.estimates import conservative_welch, standard_error
 from abtune.stats.testing.significance import OneSided, split_share, welch_tests
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import welch_freedom
 
 
 @pytest.mark.parametrize(("n", "m", "plain_fails"), [(5, 10, True), (5, 5, True), (10, 10, False)])
@@ -44,5 +47,8 @@ def test_two_or_three_seeds_beside_many_keep_strict_levels(n: int, m: int) -> No
     samples = TwoSample.without_floor(rng.normal(0, spread, (rows, n)), rng.normal(0, 1, (rows, m)))
     p = welch_tests(samples).difference_p()
     assert np.mean(p <= alpha) < alpha
-    plain = OneSided(estimate=standard_error(samples), one_split=split_share(samples)).difference_p()
+    of_mean = samples.first.var(axis=1, ddof=1) / n, samples.second.var(axis=1, ddof=1) / m
+    own = welch_freedom(*of_mean, n, m)
+    estimate = replace(standard_error(samples), freedom=own)
+    plain = OneSided(estimate=estimate, one_split=split_share(samples)).difference_p()
     assert np.mean(plain <= alpha) > 5 * alpha

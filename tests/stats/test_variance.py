@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from abtune.stats.variance import floored, moments, rounding_of, seed_values, timer_step
+from abtune.stats.variance import (
+    ClusteredVariance,
+    floored,
+    moments,
+    quantile,
+    rounding_of,
+    seed_values,
+    timer_step,
+    variance_of_both,
+)
 
 NAN = np.nan
 
@@ -106,3 +115,33 @@ def test_two_neighbouring_steps_count_alike_in_every_unit(unit: float) -> None:
     """Half of the timings at one step, half at the next: they vary by half a step, and no less."""
     seconds = np.array([[[[step]], [[step + 1]]] for step in range(19, 60)]) * 1e-6 * unit
     assert not rounding_of(seconds, 1e-6 * unit).any()
+
+
+@pytest.mark.parametrize(("few", "many", "welch"), [(2, 12, 0.108), (2, 6, 0.072), (3, 12, 0.067)])
+def test_two_or_three_seeds_beside_many_have_few_degrees_of_freedom(
+    few: int, many: int, welch: float
+) -> None:
+    """Of 5,000 intervals at 95 %, Welch's miss the truth too often; swapped sides have the same."""
+    rng = np.random.default_rng(few * many)
+    missed = np.zeros(2)
+    for _ in range(5000):
+        drawn = [rng.normal(size=size) for size in (few, many)]
+        one, two = (
+            ClusteredVariance(variance=values.var(ddof=1) / values.size, freedom=values.size - 1.0)
+            for values in drawn
+        )
+        both = variance_of_both(one, two)
+        assert variance_of_both(two, one) == both
+        plain = both.variance**2 / (one.variance**2 / one.freedom + two.variance**2 / two.freedom)
+        t = abs(drawn[0].mean() - drawn[1].mean()) / both.variance**0.5
+        missed += [t > quantile(freedom, 0.95) for freedom in (plain, both.freedom)]
+    assert missed[0] / 5000 == pytest.approx(welch, abs=0.012)
+    assert missed[1] / 5000 < 0.072
+
+
+@pytest.mark.parametrize(("few", "many"), [(2, 3), (3, 5), (4, 12), (10, 10)])
+def test_other_numbers_of_seeds_keep_welchs_degrees_of_freedom(few: int, many: int) -> None:
+    """Of equal variances, they are the Welch-Satterthwaite formula's."""
+    one, two = (ClusteredVariance(variance=1.0 / n, freedom=n - 1.0) for n in (few, many))
+    expected = (1 / few + 1 / many) ** 2 / (1 / few**2 / (few - 1) + 1 / many**2 / (many - 1))
+    assert variance_of_both(one, two).freedom == pytest.approx(expected)
