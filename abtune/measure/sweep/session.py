@@ -23,7 +23,7 @@ SLACK = 5.0
 # Seconds that building a kernel takes, before any was built here.
 BUILD_SECONDS = 1.0
 # Re-measuring that takes at most this share of a session is worth it for any new winner.
-QUICK = 0.1
+QUICK_SHARE = 0.1
 # Seconds after which a sweep tells that nothing has finished, and between two looks at that.
 QUIET = 900.0
 QUIET_INTERVAL = 30.0
@@ -140,7 +140,7 @@ class Session:
     def _is_quick(self) -> bool:
         """Tell whether re-measuring all winners takes a small share of the session."""
         winners = [self._latencies(shape.label) for shape in self.plan.shapes]
-        return self.seconds_to_measure(winners) <= QUICK * self._length
+        return self.seconds_to_measure(winners) <= QUICK_SHARE * self._length
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""

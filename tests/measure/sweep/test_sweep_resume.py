@@ -394,7 +394,7 @@ def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: 
     run_sweep(small_plan(SMALL, seeds=4), store)
     record = store.records()[0]
     monkeypatch.setattr(Session, "reserve", lambda _: math.inf)  # no time to search
-    monkeypatch.setattr(sweep_session, "QUICK", 0.0)
+    monkeypatch.setattr(sweep_session, "QUICK_SHARE", 0.0)
 
     def measured(plan: Plan, new_seed: int, time_limit: float = 60.0) -> int:
         with store.opened(plan, {"created": ""}):
@@ -409,7 +409,7 @@ def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: 
     assert [measured(more, seed) for seed in (8, 9)] == [13, 13]
     # Now only the other shape has runs to come.
     assert measured(small_plan(SMALL, OTHER, seeds=4), 10) == 15
-    monkeypatch.setattr(sweep_session, "QUICK", 0.5)
+    monkeypatch.setattr(sweep_session, "QUICK_SHARE", 0.5)
     assert measured(more, 11) == 16
 
 
