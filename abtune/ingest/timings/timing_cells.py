@@ -37,6 +37,8 @@ _MAY_BE_PAIRS = (
     "each file has several configurations; if they ran side by side, --seed-is pair compares them there"
 )
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
+# The cells of each file, each with its shape and configuration.
+_Named: TypeAlias = Mapping[Source, Sequence[tuple[FileCell, str, str]]]
 
 
 def import_readings(
@@ -59,12 +61,12 @@ def import_readings(
     what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
     if seed_is == PAIR and what == "file":
         readings = _numbered_by_file(readings)
-    rounds = _by_cell(readings, shape)
+    of_files = _named(readings, shape)
+    rounds = _by_cell(of_files)
     if each_a_seed := seed_is == "timing" or each_a_line:
         rounds = _split(rounds)
     if not any(rounds.values()):
         raise DatasetError(f"{next(iter(readings)).path}: has no timings")
-    of_files = dict(_named(readings, shape))
     configs_of = {file.path: {config for *_, config in cells} for file, cells in of_files.items() if cells}
     if seed_is == PAIR:
         _check_pairs(rounds, configs_of if what == "file" else {})
@@ -171,15 +173,15 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
     return known
 
 
-def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Rounds]:
+def _by_cell(of_files: _Named) -> dict[Cell, _Rounds]:
     """Return the timings by shape, configuration and seed; a cell that comes twice is refused."""
-    labels = {label for reading in readings.values() for cell in reading.cells for label in cell.labels}
+    labels = {label for cells in of_files.values() for cell, _, _ in cells for label in cell.labels}
     # Rounds are in the order of their numbers, or else of their letters.
     numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
     order = {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
     rounds: dict[Cell, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
-    for source, cells in _named(readings, shape):
+    for source, cells in of_files.items():
         for cell, label, config in cells:
             if cell.seed is not None and source.seed_in_path:
                 both = "a column seed; leave {seed} out of --pattern"
@@ -197,18 +199,17 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str) -> dict[Cell, _Roun
     return rounds
 
 
-def _named(
-    readings: Mapping[Source, Reading], shape: str
-) -> Iterator[tuple[Source, list[tuple[FileCell, str, str]]]]:
-    """Yield each file with its cells, and the shape and configuration of each; refuse those without."""
+def _named(readings: Mapping[Source, Reading], shape: str) -> _Named:
+    """Return the cells of each file, with the shape and configuration of each; refuse those without."""
+    of_files: dict[Source, list[tuple[FileCell, str, str]]] = {}
     for source, reading in readings.items():
         told = label_told(source, shape)
         _check_told(reading, source, told)
-        cells = [(cell, *_names(cell, source, told, reading.unused)) for cell in reading.cells]
+        of_files[source] = [(cell, *_names(cell, source, told, reading.unused)) for cell in reading.cells]
         # Without a column of shapes or configurations, the times of several would look like repeats.
         if reading.no_repeats:
             raise DatasetError(f"{source.path}: {reading.no_repeats}")
-        yield source, cells
+    return of_files
 
 
 def _check_told(reading: Reading, source: Source, given: str) -> None:
