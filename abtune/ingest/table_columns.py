@@ -82,7 +82,7 @@ def known_heading(cell: str, known: Sequence[str] = tuple(PER_SECOND)) -> Headin
     return None
 
 
-def time_columns(row: Sequence[str]) -> list[int]:
+def time_columns(row: Iterable[str]) -> list[int]:
     """Return which columns are of times by their names: time, time_us, latency (ms)."""
     headings = map(known_heading, row)
     return [i for i, heading in enumerate(headings) if heading and heading.name.casefold() in _TIME_NAMES]
@@ -118,7 +118,7 @@ def is_prose(row: Sequence[str]) -> bool:
     return any(len(cell.split()) > 6 for cell in row)
 
 
-def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
+def have_units(row: Iterable[str], known: Sequence[str]) -> bool:
     """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
     return all(
         cell.casefold() in FIELDS or ((heading := known_heading(cell, known)) and heading.unit)

@@ -94,11 +94,11 @@ def _within(document: Mapping[str, Any]) -> list[Any]:
         # Of nested objects and a few statistics a user names one, such as latency.mean.
         is_flat = not _of_objects(objects) and (len(names) > _MOST or all(map(known_heading, names[0])))
         is_alike = is_flat and len(names) > 1 and len({*names}) == 1
-        if is_alike or all(time_columns([*own]) for own in names):
+        if is_alike or all(map(time_columns, names)):
             return _with_keys(document)
     lists = lists or _of_objects(objects)
-    if time_columns(list(document)):  # a record, or how long all of them took
-        timed = [name for name, some in lists.items() if any(time_columns(list(one)) for one in some)]
+    if time_columns(document):  # a record, or how long all of them took
+        timed = [name for name, some in lists.items() if any(map(time_columns, some))]
         if timed and document.keys().isdisjoint(FIELDS):
             raise DatasetError(f"has a time beside its records in {timed[0]}; keep one of them")
         return [document]

@@ -197,7 +197,7 @@ def _read_wide(row: Sequence[str], columns: Mapping[str, int], unit: str) -> Tab
     others = _configurations(row, columns).values()
     with_shape = {"shape": 0, **columns} if row[0].casefold() in SHAPES else columns
     has_stub = "shape" in with_shape or ({"seed", "round", "repeat"} & {*columns} and unit)
-    is_wide = len(others) > 1 and (has_stub or have_units([*others], UNITS))
+    is_wide = len(others) > 1 and (has_stub or have_units(others, UNITS))
     if not is_wide or time_columns(row) or {"config", "unit"} & {*columns}:
         return None
     table = read_wide_columns(row, with_shape, unit)
