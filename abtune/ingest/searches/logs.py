@@ -6,6 +6,7 @@ trial; where both are there, they have to agree.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -72,8 +73,8 @@ def _read_log(text: str, tasks: dict[str, Task], sizes: dict[tuple[str, str], st
     """Add what a log says of tasks, and of the sizes of functions by the task and the name."""
     columns: list[str] | None = None
     current = ""  # number of the task whose module is printed, if that is known
-    lines = text.split("\n")
-    for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True), start=1):
+    lines = [*text.split("\n"), ""]
+    for number, (line, after) in enumerate(itertools.pairwise(lines), start=1):
         where = f"line {number}"
         if line.startswith("Total trials:"):  # below the last row of a table
             columns = None
