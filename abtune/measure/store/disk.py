@@ -60,13 +60,13 @@ class DamagedError(StoreError):
 _kinds = functools.cache(get_type_hints)
 
 
-def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
-    """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
+def write_json(path: Path, content: Any) -> None:
+    """Write a value as JSON, with gzip if the name ends in .gz; the file is complete once it has its name."""
     # NaN is written as NaN, which only Python reads; the file stays here.
     data = json.dumps(content, default=plain).encode()
     with writing(path), replacing(path) as temporary:
         # Without a time in it, the same content gives the same file.
-        temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
+        temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if path.suffix == ".gz" else data)
 
 
 def plain(value: Any) -> Any:

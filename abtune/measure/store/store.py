@@ -165,11 +165,11 @@ class Store:
             finally:
                 self._lock = None
 
-    def _write(self, path: Path, content: Any, *, compress: bool = False) -> None:
+    def _write(self, path: Path, content: Any) -> None:
         """Write a file of the sweep, unless its folder belongs to another sweep by now."""
         if self._lock is not None:
             require_lock(self._lock, self.folder)
-        write_json(path, content, compress=compress)
+        write_json(path, content)
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         recorded = self.recorded()
@@ -318,8 +318,7 @@ class Store:
 
     def save_history(self, run: Run, history: History, started: str) -> None:
         """Write a search between two of its steps."""
-        content = {**plain(history), "started": started}
-        self._write(self._path("searches", run.key), content, compress=True)
+        self._write(self._path("searches", run.key), {**plain(history), "started": started})
 
     def history(self, run: Run) -> tuple[History, str]:
         """Return a search in progress and when it started; both are empty before the first step."""
@@ -354,7 +353,7 @@ class Store:
             self.save_rounds(read_file(path).of(lambda *run: run != (record.config, record.seed)))
 
     def _files(self, kind: str) -> list[Path]:
-        return sorted((self.folder / kind).glob("*.json.gz" if kind == "searches" else "*.json"))
+        return sorted((self.folder / kind).glob(self._path(kind, "*").name))
 
     def _path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"

@@ -614,13 +614,13 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
     whole = everything(store)
     write, left = store_module.write_json, 0
 
-    def write_some(path: Path, content: object, **how: bool) -> None:
+    def write_some(path: Path, content: object) -> None:
         nonlocal left
         if not left:
             path.with_name(f".{path.name}.77.tmp").write_bytes(b"half")
             raise KilledError
         left -= 1
-        write(path, content, **how)
+        write(path, content)
 
     monkeypatch.setattr(store_module, "write_json", write_some)
     files = len(plan.runs) + len(plan.shapes) + 1
