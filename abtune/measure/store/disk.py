@@ -24,7 +24,7 @@ import numpy as np
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.files import NO_ROOM, replacing
-from abtune.measure.plan.records import History, Rounds, RunRecord
+from abtune.measure.plan.records import STATES, History, Rounds, RunRecord
 from abtune.shapes import parse_shape
 from abtune.text import listed, shortened
 
@@ -199,7 +199,7 @@ def rounds_from_json(content: dict[str, Any], shape: str) -> Rounds:
     """Return the re-measurement of a shape, after checking every value."""
     rounds: Rounds = from_json(Rounds, content)
     for times in rounds.times:
-        states = () if times.origin else (times.sm_clock, times.temperature, times.throttle_reasons)
+        states = () if times.origin else [getattr(times, name) for name in STATES]
         lengths = {len(times.latency), *map(len, states)}
         if len(lengths) > 1 or len({len(repeats) for repeats in times.latency}) > 1:
             raise ValueError("its rounds have different lengths")
