@@ -86,10 +86,10 @@ def validate(dataset: xr.Dataset) -> None:
     for name, status, says in _NEEDED:
         if name in dataset.variables and status not in dataset.variables:
             raise DatasetError(f"variable {name!r} needs {status!r}, which says {says}")
-    for name, kind in (("shape", "U"), ("config", "U"), ("seed", "i")):
-        _validate_coordinate(name, kind, dataset)
+    for name in RUN:
+        _validate_coordinate(name, dataset)
     if "transfer_latency" in dataset.variables:
-        _validate_coordinate("origin", "U", dataset)
+        _validate_coordinate("origin", dataset)
     for name in _RULES:
         if name in dataset.variables:
             _validate_numbers(name, dataset)
@@ -124,15 +124,15 @@ def check_attrs(attrs: Mapping[str, Any]) -> None:
             raise InputError(f"attribute {name!r} is {shown(value)}, which no netCDF file can hold; {remedy}")
 
 
-def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
+def _validate_coordinate(name: str, dataset: xr.Dataset) -> None:
     if name not in dataset.coords:
         raise DatasetError(f"the dataset has no coordinate {name!r} ({COORDINATES[name]})")
     values = dataset[name].values
     labels = values.tolist()
-    if kind == "i" and values.dtype.kind not in "iu":
+    if name == "seed" and values.dtype.kind not in "iu":
         remedy = f"if all are whole: dataset.assign_coords({name}=dataset[{name!r}].astype(int))"
         raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers; {remedy}")
-    if kind == "U" and (other := _other_than_text(values)):
+    if name != "seed" and (other := _other_than_text(values)):
         remedy = f"name each: dataset.assign_coords({name}=[...])"
         raise DatasetError(f"coordinate {name!r} holds {shown(other[0])}, which is not text; {remedy}")
     if "" in labels:
