@@ -79,7 +79,7 @@ Examples:
 @dataset_argument
 @configuration_options("each of the others")
 @shapes_option
-@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
+@ci_option()
 @percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
 @percent_option(
     "--tolerance", "5", "The largest slowdown that is acceptable: a shape that loses no more is not slower."
