@@ -133,23 +133,24 @@ class Table:
     def __post_init__(self) -> None:
         used = {*self.columns.values(), *self.configs, *self.boosts}
         self.unused = [index for index in range(len(self.names)) if index not in used]
-        names = {index: self.names[index] for index in self.unused}
+
+        def called(pattern: re.Pattern[str]) -> list[int]:
+            return [index for index in self.unused if pattern.fullmatch(self.names[index])]
+
         sized = sizes(word for name in self.names for word in (name, *name.split("+")))  # or joined already
-        joins = [index for index, name in names.items() if name in sized]
-        phases = [index for index, name in names.items() if _PHASE.fullmatch(name)]
+        joins = [index for index in self.unused if self.names[index] in sized]
+        phases = called(_PHASE)
         self.of_shape = {*joins, *phases}
         own = [index for name, index in self.columns.items() if name == "shape"]
         joined = "+".join(self.names[index] for index in (*own, *joins))
         join = f"join columns: --columns {shlex.quote(f'shape={joined}')}; take it out if it is a result"
         self.fixed = {
             **dict.fromkeys(joins, f"they are two shapes of one label, so {join}"),
-            **dict.fromkeys(phases, _KEEP_ONE_KIND),
-            **{index: _KEEP_ONE_KIND for index, name in names.items() if _KIND.fullmatch(name)},
-            **{index: LEAVE_EMPTY for index, name in names.items() if OUTCOME.fullmatch(name)},
+            **dict.fromkeys((*phases, *called(_KIND)), _KEEP_ONE_KIND),
+            **dict.fromkeys(called(OUTCOME), LEAVE_EMPTY),
         }
-        self.machines = {index for index, name in names.items() if MACHINE.fullmatch(name)}
-        self.settings = {index for index, name in names.items() if SETTING.fullmatch(name)}
-        self.rates = set() if self.configs else {i for i, name in names.items() if THROUGHPUT.fullmatch(name)}
+        self.machines, self.settings = {*called(MACHINE)}, {*called(SETTING)}
+        self.rates = set() if self.configs else {*called(THROUGHPUT)}
         self.telling = [index for name, index in self.columns.items() if name not in EACH_LINE]
         self.telling += self.fixed
 
