@@ -326,21 +326,19 @@ def _nvbench_state(name: str, state: Mapping[str, Any], where: str, path: Path) 
     if "value" not in named.get(_NVBENCH_MEAN, {}):
         raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
     mean = to_seconds(named[_NVBENCH_MEAN]["value"], "s", f"{where}: {_NVBENCH_MEAN}")
-    times: tuple[float, ...] = (mean,)
-    note = ""
-    if (written := named.get(_NVBENCH_SAMPLES, {}).get("filename")) is not None:
-        # Its folder lies beside the JSON. Older versions write the path as it was given on the command line.
-        parts = _NVBENCH_FILE.fullmatch(str(written))
-        if parts is None:
-            raise DatasetError(f"{where}: {shortened(repr(written))} is no file of samples beside the JSON")
-        sample_file = path.parent / parts["folder"] / parts["file"]
-        if sample_file.is_file():
-            times = _nvbench_samples(sample_file, mean, where)
-        else:
-            note = (
-                f"the samples in {sample_file.parent.name} are not beside it, so states have their mean alone"
-            )
-    return FileCell(where=where, name=name, rounds=(times,), note=note)
+    alone = FileCell(where=where, name=name, rounds=((mean,),))
+    written = named.get(_NVBENCH_SAMPLES, {}).get("filename")
+    if written is None:
+        return alone
+    # Its folder lies beside the JSON. Older versions write the path as it was given on the command line.
+    parts = _NVBENCH_FILE.fullmatch(str(written))
+    if parts is None:
+        raise DatasetError(f"{where}: {shortened(repr(written))} is no file of samples beside the JSON")
+    sample_file = path.parent / parts["folder"] / parts["file"]
+    if sample_file.is_file():
+        return replace(alone, rounds=(_nvbench_samples(sample_file, mean, where),))
+    note = f"the samples in {parts['folder']} are not beside it, so states have their mean alone"
+    return replace(alone, note=note)
 
 
 def _nvbench_samples(sample_file: Path, mean: float, where: str) -> tuple[float, ...]:
