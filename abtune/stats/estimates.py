@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import (
     HARDLY_ANY,
     SMALLER,
+    fewest_freedom,
     floored_moments,
     interval_freedom,
     quantile,
@@ -89,22 +89,12 @@ def conservative_freedom(
     10.1080/01621459.1994.10476836; simulation chose the quantiles. Two or three seeds beside at least twice
     as many leave their own degrees of freedom.
     """
-    freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
     # With equal numbers the noisier side matters: towards it, the degrees of freedom fall to its own.
-    share = np.where(more == 0, _NOISIER, SMALLER)
-    # A side's own degrees of freedom come first. A strict confidence limit of the variance has them last, and
-    # is larger for the side with fewer seeds.
-    limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
     raises_first = np.where(more == 0, variances[0] >= variances[1], more < 0)
-    worst = (
-        np.where(raises_first, limits[0], 1.0) * variances[0],
-        np.where(raises_first, 1.0, limits[1]) * variances[1],
-    )
-    # Welch's degrees of freedom have one maximum, so the fewest are at an end of the range.
-    fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
+    fewest = fewest_freedom(variances, own, raises_first, np.where(more == 0, _NOISIER, SMALLER))
     least = np.where(np.minimum(*own) <= HARDLY_ANY, np.minimum(*own), np.inf)
     fewest = np.where(np.abs(more) > least, np.fmin(fewest, least), fewest)
-    return np.where(np.isnan(freedom), np.nan, fewest)
+    return np.where(np.isnan(sum(variances)), np.nan, fewest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,13 +167,35 @@ def interval_freedom(
     Their variance may be far too small by chance. So the degrees of freedom are those of its upper 95 % limit
     (Berger and Boos 1994, DOI 10.1080/01621459.1994.10476836).
     """
-    freedom = welch_freedom(first, second, n_first, n_second)
-    few, many = np.minimum(n_first, n_second) - 1.0, np.maximum(n_first, n_second) - 1.0
-    limit = special.fdtri(few, many, SMALLER)
-    is_first = np.less(n_first, n_second)
-    raised = np.where(is_first, limit, 1.0) * first, np.where(is_first, 1.0, limit) * second
-    fewer = np.fmin(freedom, welch_freedom(*raised, n_first, n_second))
-    return np.where((few <= HARDLY_ANY) & (many - few > few), fewer, freedom)
+    variances = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    own = np.subtract(n_first, 1.0), np.subtract(n_second, 1.0)
+    few, many = np.minimum(*own), np.maximum(*own)
+    fewer = fewest_freedom(variances, own, own[0] < own[1], SMALLER)
+    return np.where(
+        (few <= HARDLY_ANY) & (many - few > few), fewer, welch_freedom(*variances, n_first, n_second)
+    )
+
+
+def fewest_freedom(
+    variances: tuple[Floats, Floats],
+    own: tuple[Floats, Floats],
+    raises_first: Booleans,
+    share: Floats | float,
+) -> Floats:
+    """Return Welch's degrees of freedom, or those with one variance raised by a quantile of F if fewer.
+
+    ``own`` are the degrees of freedom of the two variances.
+    """
+    # A side's own degrees of freedom come first. A strict confidence limit of the variance has them last, and
+    # is larger for the side with fewer seeds.
+    limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
+    worst = (
+        np.where(raises_first, limits[0], 1.0) * variances[0],
+        np.where(raises_first, 1.0, limits[1]) * variances[1],
+    )
+    # Welch's degrees of freedom have one maximum, so the fewest are at an end of the range.
+    both = (welch_freedom(*pair, own[0] + 1, own[1] + 1) for pair in (variances, worst))
+    return np.fmin(*both)
 
 
 def residuals(values: Floats) -> Floats:
