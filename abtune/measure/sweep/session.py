@@ -129,22 +129,22 @@ class Session:
         """Return the seconds of each winner of a shape, by their searches."""
         return [latency for config in self.plan.configs for latency in self._winners[label, config.name]]
 
-    def is_due(self, label: str) -> bool:
-        """Tell whether to re-measure a shape when time is up, although runs are left."""
+    def due(self) -> set[str]:
+        """Return the shapes to re-measure when time is up, although runs are left."""
+        winners = {shape.label: self._latencies(shape.label) for shape in self.plan.shapes}
+        new = {label: len(of_shape) - self._measured.get(label, 0) for label, of_shape in winners.items()}
         # Old winners are measured again, too. So it is due when winners have grown by half, when all are in,
         # or when it is quick.
-        measured = self._measured.get(label, 0)
-        new = len(self._latencies(label)) - measured
-        return new > 0 and (2 * new >= measured or not self._left[label] or self._is_quick())
-
-    def _is_quick(self) -> bool:
-        """Tell whether re-measuring all winners takes a small share of the session."""
-        winners = [self._latencies(shape.label) for shape in self.plan.shapes]
-        return self.seconds_to_measure(winners) <= QUICK_SHARE * self._length
+        is_quick = self.seconds_to_measure([*winners.values()]) <= QUICK_SHARE * self._length
+        return {
+            label
+            for label, more in new.items()
+            if more > 0 and (is_quick or 2 * more >= self._measured.get(label, 0) or not self._left[label])
+        }
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""
-        due = [self._latencies(shape.label) for shape in self.plan.shapes if self.is_due(shape.label)]
+        due = [self._latencies(label) for label in self.due()]
         # Estimates err, so half as much again. But most of a session is for its searches.
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self._length)
 

@@ -73,8 +73,9 @@ def _affordable(
     kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer  # of a run; a transfer has about two
     most = KERNELS_PER_CORE * session.cluster.searchers // kernels
     chosen: dict[str, list[RunRecord]] = {}
+    due = session.due() if session.out_of_time else {*stale}
     for label, records in stale.items():
-        if session.out_of_time and not session.is_due(label):
+        if label not in due:
             continue
         shapes = [*chosen.values(), records]
         if len(chosen) >= session.cluster.devices and sum(map(len, shapes)) > most:
