@@ -54,6 +54,18 @@ def test_what_is_said_of_the_mean_holds_of_all_candidates_at_once() -> None:
     )
 
 
+def test_equality_of_means_holds_of_all_candidates_at_once() -> None:
+    """A margin between the ends of both intervals is wide enough for one candidate, not for each of ten."""
+    dataset = make_sweep([0.0, 0.0, 0.0], n=8, seed=1)
+    whole = abtune.analyze(dataset, of_candidates=10).overall
+    assert whole.of_all_candidates is not None
+    assert whole.these_shapes.boost_low < 0 < whole.these_shapes.boost_high
+    margin = (whole.these_shapes.boost_high + whole.of_all_candidates.boost_high) / 2
+    alone, many = (abtune.analyze(dataset, of_candidates=count, margin=margin).sentence for count in (1, 10))
+    assert alone.startswith("async is as fast as mainline on average over these 3 shapes, within ")
+    assert many.startswith("async and mainline are not shown to differ on average over these 3 shapes")
+
+
 def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
     """The error of the second line comes from the spread of the shapes' log boosts."""
     analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.03, -0.05], n=1))

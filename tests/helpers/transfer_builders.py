@@ -39,7 +39,8 @@ def with_transfers(
                 made = TransferStatus.OK if own or isinstance(effect, float) else _STATUS[effect]
                 status[shape, config, origin, seed] = made
                 if made in {TransferStatus.OK, TransferStatus.SAME_KERNEL}:
-                    noise = OFFSET if config == 0 else -OFFSET
+                    # The same kernel is timed once.
+                    noise = OFFSET if config == 0 or effect == SAME else -OFFSET
                     times = np.exp(log - 8 + np.array([noise, -noise]))
                     latency[shape, config, origin, seed, :, 0] = times
             name = f"k{shape}-{seed}" if kernels is None else kernels[origin][shape][seed]
