@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -218,7 +219,8 @@ class Transfers:
     # timing
     baseline: Floats
     candidate: Floats
-    # (shapes,): standard deviation that measuring gives the difference of both; NaN where unknown
+    # (shapes,): standard deviation that measuring gives the difference of both; NaN where unknown, zero of a
+    # simulator
     error: Floats
     # (shapes, seeds): hash of the schedule as its own configuration builds it; empty without one
     schedule: npt.NDArray[np.object_]
@@ -241,6 +243,10 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     # What both share in a round cancels. One round cannot show that, so there both add their variances.
     of_difference = difference_variance(*logs)
     error = np.where(np.isnan(of_difference), sum(variances), of_difference)
+    # Equal timings of a coarse timer are not exact: rounding to its step has the variance step^2/12.
+    cells = transfers["transfer_latency"].values.astype(np.float64)
+    step = timer_step(cells.reshape(-1, math.prod(cells.shape[-2:])))
+    error = np.maximum(error, step**2 / 12 * (np.exp(-2 * first) + np.exp(-2 * second)))
     hashes = np.full(first.shape, "", dtype=object)
     if "transfer_kernel" in transfers:
         hashes = runs_of(transfers, "transfer_kernel", origin).astype(object)

@@ -255,6 +255,41 @@ def test_with_one_round_both_kernels_add_their_noise() -> None:
     )
 
 
+def exact(dataset: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with timings that repeat exactly, as a simulator's."""
+    times = dataset["transfer_latency"]
+    mean = np.exp(np.log(times).mean("round"))
+    return dataset.assign(transfer_latency=mean.broadcast_like(times).transpose(*times.dims))
+
+
+def reading_of(dataset: xr.Dataset) -> Reading:
+    """Return the reading of the first shape."""
+    return describe_same_schedule(abtune.analyze(dataset)).shapes[0].reading
+
+
+def test_exact_timings_show_effects_of_both_signs() -> None:
+    """A simulator measures without an error, so the smallest effect is one."""
+    both = with_transfers(sweep(), [[0.3, 0.0, 0.1]], [[-0.0001, 0.1, 0.0]])
+    assert errors(exact(both)) == [0.0, 0.0]
+    assert reading_of(both) is Reading.OPEN
+    assert reading_of(exact(both)) is Reading.MIXED
+    # But for the rounding of floats, these have one sign.
+    one_sign = with_transfers(sweep(), [[0.3, 0.0, 0.1]], [[0.0001, 0.1, -1e-13]])
+    assert reading_of(exact(one_sign)) is Reading.OPEN
+
+
+@pytest.mark.parametrize(("steps", "reading"), [(1, Reading.OPEN), (2, Reading.MIXED)])
+def test_one_step_of_a_coarse_timer_is_no_effect(steps: int, reading: Reading) -> None:
+    """Timings of one shape agree within each schedule; those of another tell that the timer has steps."""
+    step, times = 5e-6, np.array([[300, 300, 300], [300 - steps, 300 + steps, 250]]) * 5e-6
+    dataset = with_transfers(sweep(2), [[0.3, 0.0, 0.1]] * 2, [[0.3, 0.0, 0.1]] * 2)
+    coarse = (dataset["transfer_latency"] / step).round() * step
+    dims = ("config", "seed")
+    coarse[{"shape": 0}] = xr.DataArray(times, dims=dims)
+    coarse[{"shape": 1, "round": 0}] = coarse[{"shape": 1, "round": 0}] + 3 * step
+    assert reading_of(dataset.assign(transfer_latency=coarse)) is reading
+
+
 def test_readings_are_corrected_over_the_shapes() -> None:
     """What is shown alone is not shown among nineteen shapes without an effect."""
     gain, nothing = [0.10, 0.14, 0.12] * 2, [0.1, -0.1, 0.0] * 2

@@ -255,9 +255,11 @@ def _shape_effects(
     slower = holm([row.p_slower for row in directions[1]]) <= analysis.settings.alpha
     rows = zip(analysis.comparisons, *directions, strict=True)
     for index, (row, of_baseline, of_candidate) in enumerate(rows):
-        # In standard errors of measuring; without a second timing these are unknown.
-        logs = [effects(side, index) / side.error[index] for side in sides if side.error[index] > 0]
-        clear = np.concatenate([*logs, np.zeros(0)])
+        # In standard errors of measuring: NaN without a second timing. Any effect is clear where timings are
+        # exact, as a simulator's.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = [without_rounding(effects(side, index)) / side.error[index] for side in sides]
+        clear = np.concatenate(logs)
         if faster[index] or slower[index]:
             reading = Reading.FASTER if faster[index] else Reading.SLOWER
         else:
