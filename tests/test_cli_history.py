@@ -57,6 +57,16 @@ def test_the_remark_says_whose_interval_has_no_room(run: Run, monkeypatch: pytes
     assert "No room at this width for: 95% interval of sweep2, 95% interval of sweep1, 95% int" in text
 
 
+def test_the_interval_of_the_change_matters_more_than_boosts_in_between(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where room is short, the oldest datasets in between go first; the first and the last stay."""
+    monkeypatch.setenv("COLUMNS", "65")
+    lines = run("history", "runs").out.splitlines()
+    (heading,) = [line for line in lines if line.startswith("shape ")]
+    assert heading.split()[1:] == ["verdict", "change", "%", "95%", "interval", "sweep2", "sweep0"]
+
+
 def test_every_format_has_the_numbers_or_the_sentence(run: Run) -> None:
     """JSON and CSV have every number; the other formats for people have the sentence."""
     document = json.loads(run("history", "runs", "--format", "json").out)

@@ -222,19 +222,20 @@ def _history_table(history: History) -> Part:
     columns = [
         column("verdict", ["", *(VERDICTS[row.verdict] for row in change.shapes)], kind="word"),
         column("change %", [percent_cell(row.change, decimals) for row in ends]),
-        interval_column(bounds, level=history.level, decimals=decimals, gives_way=many - 1),
+        interval_column(bounds, level=history.level, decimals=decimals),
     ]
     # Beside the first, those in which a shape changed come before others, and late ones before earlier ones.
     weights = [(any(row.changed for row in moments[many + i :: many]), i) for i in range(1, many)]
     for number in (0, *sorted(i for _, i in sorted(weights)[-_MOST_COLUMNS:])):
-        rows, age = moments[number::many], many - 1 - number
+        rows, age = moments[number::many], many - number
         texts = [percent_cell(row.boost, decimals) for row in rows]
         boosts = [
             Cell(text=text, tone=row.verdict or OVERALL, notes=(1,) * row.changed)
             for row, text in zip(rows, texts, strict=True)
         ]
-        # The oldest in between go first, and every interval before any boost.
-        columns.append(column(history.datasets[number], boosts, gives_way=age if number else 0))
+        # The first and the last stay. Of the others the oldest go first, after the intervals of all.
+        between = 0 < number < many - 1
+        columns.append(column(history.datasets[number], boosts, gives_way=age if between else 0))
         if many <= _MOST_IN_A_ROW:
             bounds, gives_way = [(row.boost_low, row.boost_high) for row in rows], many + age
             columns.append(
