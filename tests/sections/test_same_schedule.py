@@ -243,6 +243,17 @@ def test_drift_that_both_kernels_share_is_no_error_of_their_difference() -> None
     )
 
 
+def test_the_interval_of_the_strong_evidence_is_the_last_to_give_way() -> None:
+    """A gain on the baseline's schedules counts. Without its interval, that of two schedules looks sure."""
+    page = same_schedule_page(described([[0.1, 0.2, FIT]], [[0.2, 0.3, 0.1]]))
+    (shapes,) = [block for block in page if isinstance(block, Grid) and block.columns[0].heading == "reading"]
+    by_importance = sorted(
+        (column for column in shapes.columns if column.gives_way), key=lambda column: column.gives_way
+    )
+    assert [column.heading for column in by_importance[:2]] == ["fit", "interval"]
+    assert shapes.columns.index(by_importance[1]) < shapes.columns.index(by_importance[2])
+
+
 def test_with_one_round_both_kernels_add_their_noise() -> None:
     """Timings of one round are not pairs: their error is that of two medians of two timings each."""
     dataset = with_transfers(sweep(), [[0.3, 0.0, 0.1]], [[-0.01, 0.1, 0.0]])

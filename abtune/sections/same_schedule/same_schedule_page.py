@@ -156,17 +156,17 @@ def _shapes(same: SameSchedule) -> Grid:
     readings = [Cell(text=str(row.reading), tone=_TONES.get(row.reading, "")) for row in rows]
     columns = (
         column("reading", readings, kind="word"),
-        column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
+        column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=6),
         *_side_columns(same.baseline, [row.of_baseline for row in rows], 1),
-        *_side_columns(same.candidate, [row.of_candidate for row in rows], 2),
-        column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
+        *_side_columns(same.candidate, [row.of_candidate for row in rows], 3),
+        column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=5),
     )
     return table(SHAPE, [row.shape for row in rows], *filled(columns))
 
 
 def _side_columns(origin: str, sides: list[Direction], gives_way: int) -> Iterator[Column]:
     yield column(f"{origin}'s %", [percent_cell(side.effect, 1) for side in sides])
-    yield column("interval", map(_interval, sides), gives_way=7 - gives_way)
+    yield column("interval", map(_interval, sides), gives_way=gives_way + 1)
     yield column("fit", [f"{side.fitting}/{side.tried}" for side in sides], gives_way=gives_way)
 
 
