@@ -87,6 +87,16 @@ def test_what_failed_has_no_time(tmp_path: Path, invalidity: str, status: TrialS
 
 
 @pytest.mark.parametrize(
+    ("correctness", "status"),
+    [(0, TrialStatus.RUN_FAILED), (0.0, TrialStatus.RUN_FAILED), (1, TrialStatus.OK), (None, TrialStatus.OK)],
+)
+def test_a_wrong_answer_has_no_time(tmp_path: Path, correctness: float | None, status: TrialStatus) -> None:
+    """A kernel whose answer is wrong may be the fastest, and is no winner."""
+    result = {"invalidity": "correct", "correctness": correctness, "measurements": [measured("time", "ms")]}
+    assert read(sources(tmp_path, result)).dataset["trial_status"].item() == status
+
+
+@pytest.mark.parametrize(
     ("result", "said"),
     [
         ({"invalidity": "unlucky"}, "invalidity is 'unlucky', none of correct, compile"),

@@ -75,6 +75,8 @@ def _t4_trial(result: Any, where: str, timeunit: Any) -> Trial:
     if not isinstance(invalidity, str) or invalidity not in _T4_STATUS:
         known = ", ".join(_T4_STATUS)
         raise DatasetError(f"{where}: invalidity is {shortened(repr(invalidity))}, none of {known}")
+    if invalidity == "correct" and result.get("correctness") == 0:  # a wrong answer may be fast
+        invalidity = "correctness"
     if invalidity != "correct":
         return _T4_STATUS[invalidity], math.nan
     with well_formed(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}"):
