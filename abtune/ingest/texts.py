@@ -27,6 +27,11 @@ _NO_TEXT = {
     b"CDF": "is netCDF, not a text; if it is a dataset: abtune analyze FILE",
     b"PK\x03\x04": "is a workbook or an archive; save its sheet as CSV, or unpack it",
     b"SQLite format 3": "is of SQLite; write it as CSV: sqlite3 -header -csv FILE 'select * from TABLE'",
+    b"\xd0\xcf\x11\xe0": "is a workbook of an older Excel; save its sheet as CSV",
+    **dict.fromkeys(
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),  # by the version of the format
+        "is a pickle of Python, which could run any code and is not opened; write its times as CSV",
+    ),
     b"PAR1": "is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
 }
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.

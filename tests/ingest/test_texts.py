@@ -7,6 +7,7 @@ import codecs
 import gzip
 import lzma
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,8 @@ def test_pipes_lose_nothing(tmp_path: Path) -> None:
         (b"abc\xe2\x82", "not a text in UTF-8"),
         *((packed.compress(b"a,b\n"), "is compressed; unpack it") for packed in (bz2, gzip, lzma)),
         (b"PK\x03\x04\x14\0t.csv", "is a workbook or an archive; save its sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a workbook of an older Excel; save its sheet as CSV"),
+        *((pickle.dumps([1.5], version), "is a pickle of Python, which could") for version in (2, 3, 4, 5)),
         (b"\x89HDF\r\n\x1a\n\0\0", "is netCDF or HDF5, not a text; if it is a dataset: abtune analyze"),
     ],
 )
