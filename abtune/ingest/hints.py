@@ -299,7 +299,8 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         hint = hint or f"{AS_CONFIGURATIONS}; then --shape LABEL"
     if hint:
         return hint
-    if not any(known_heading(name) for name in columns if name.casefold() not in {*FIELDS, *SHAPES}):
+    never = {*FIELDS, *SHAPES} - {"time"}
+    if not any(known_heading(name) for name in columns if name.casefold() not in never):
         return f"it has no column of times; {AS_CSV}, which is 1000 / rate of a rate per second"
     is_bare = clocks in ([], others) and all(map(_is_number, row[1:]))
     configs = timed or others * is_bare

@@ -272,6 +272,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ('{"gemm": {"old": [1.2], "new": [1.1]}}', "write a record for each list"),
         ("kernel_name,x_value,metric_unit,y_value_50\ncopy,256,ms,0.5\n", "config=NAME,time=NAME --out"),
         ("name,runtime,score\nparse,bun,9.5\n", "config=NAME,time=NAME --unit UNIT"),
+        ('[{"shape": "a", "config": "b", "time": 1}]', "--columns time=time --unit UNIT"),
         (
             "model,test_time,avg_ns,samples_ns\nm,2026-01-02T03:04:05Z,5,5\n",
             "config=NAME,time=samples_ns --out",
