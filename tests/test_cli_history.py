@@ -218,6 +218,13 @@ def test_a_folder_without_datasets_is_named(run: Run) -> None:
     assert "a history takes two datasets or more" in outcome.err
 
 
+def test_a_folder_without_permission_is_no_empty_folder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The superuser may read every folder, so the answer of the system is made up."""
+    Path("more").mkdir()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "skipped: more: no permission to read it\n" in run("history", "more", "runs/sweep1.nc").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,9 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
             continue
         paths = sorted(Path(name).glob("*.nc"), key=lambda path: natural(path.name))
         if not paths:
-            remark(f"skipped: {name}: no file in it ends with .nc")
+            may_read = os.access(name, os.R_OK | os.X_OK)
+            reason = "no file in it ends with .nc" if may_read else "no permission to read it"
+            remark(f"skipped: {name}: {reason}")
         for path in paths:
             try:
                 # Only files of folders are skipped. One that is named itself ends the command.
