@@ -173,7 +173,10 @@ def _hint_of_table(path: Path, text: str) -> str:
         return "all of its lines begin as comments do; a table has a heading, and numbers below"
     if heading.startswith("|") or _MARKDOWN_RULE.search(text):
         return _hint_of_markdown(text)
-    if hint := _hint_of_lower_table(path, text):
+    unquote = f"each line is in quotes; take them out: tr -d '\"' < {shell_path(path)} > NAME.csv"
+    # Excel writes such lines where other marks separate columns.
+    is_quoted = re.fullmatch(r'"[^"]+[,;\t][^"]+"', heading)
+    if hint := unquote * bool(is_quoted) or _hint_of_lower_table(path, text):
         return hint
     words = heading.split()
     lines = [line.split() for line in text.split("\n", 4)[:4] if line.strip()]
@@ -313,13 +316,15 @@ def _hint_of_wide(path: Path, columns: Sequence[str], configs: Sequence[str], *,
     """Return what to do with a table that may have a column for each of ``configs``."""
     # A column that says how runs ended is no label: without it, the times of failed runs would count.
     others = [name for name in measured(columns).values() if name and not OUTCOME.fullmatch(name)]
-    labels = shortened(f"shape={'+'.join(name for name in others if name not in configs)}", 400)
-    told, also = f"--columns {shlex.quote(labels)}", ""
-    if columns[0].casefold() in RUNS:
-        told = f"--shape LABEL --columns {shlex.quote(f'seed={columns[0]}')}"
-        also = " (repeat in place of seed if all lines are of one process)"
+    runs = [name for name in others if name.casefold() in RUNS][:1]
+    labels = "+".join(name for name in others if name not in (*configs, *runs))
+    fields = [*[shortened(f"shape={labels}", 400)] * bool(labels), *(f"seed={name}" for name in runs)]
+    told = "--shape LABEL " * (not labels) + f"--columns {shlex.quote(','.join(fields))}"
+    also = " (repeat in place of seed if all lines are of one process)" * bool(runs)
     command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))
     are = f"if {listed(map(shortened, configs), most=6)} are configurations: {command}{also}"
+    if all(map(_NUMBER.fullmatch, configs)):
+        return f"if {NAMES_FIRST.replace(';', ',')}; {are}"
     return f"{are}; if one is the time of each line: --columns shape=NAME,config=NAME,time=NAME"
 
 

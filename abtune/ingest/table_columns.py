@@ -106,7 +106,7 @@ def lacks_names(row: Sequence[str]) -> bool:
     """
     if not {cell.casefold() for cell in row}.isdisjoint((*SHAPES, *FIELDS)):
         return False
-    numbers = [re.fullmatch(r"[0-9]+(\.[0-9]*)?", cell) for cell in row]
+    numbers = [re.fullmatch(r"[0-9]+([.,][0-9]*)?", cell) for cell in row]
     if all(numbers[1:]) and len(row) > 1:
         return len(row) == 2 or re.search("[0-9]", row[0]) is not None
     repeated = len({*row}) < len(row)

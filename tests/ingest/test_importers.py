@@ -273,6 +273,11 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("kernel_name,x_value,metric_unit,y_value_50\ncopy,256,ms,0.5\n", "config=NAME,time=NAME --out"),
         ("name,runtime,score\nparse,bun,9.5\n", "config=NAME,time=NAME --unit UNIT"),
         ('[{"shape": "a", "config": "b", "time": 1}]', "--columns time=time --unit UNIT"),
+        ('"shape;old_ms;new_ms"\n"gemm;2;1"\n', "each line is in quotes; take them out: tr -d '\"' <"),
+        ("gemm;old;1,2\ngemm;new;1,1\n", "its first line holds values; write above it names of columns"),
+        ("gemm,1.2,1.1\nconv,2.2,2.1\n", "if its first line holds values, write above it names of columns"),
+        ("version,0.26,0.27\ngemm,1.2,1.1\n", "; if 0.26 and 0.27 are configurations: abtune import timi"),
+        ("shape,run,old_ms,new_ms\ng,0,1,2\n", "--columns shape=shape,seed=run --out"),
         (
             "model,test_time,avg_ns,samples_ns\nm,2026-01-02T03:04:05Z,5,5\n",
             "config=NAME,time=samples_ns --out",
