@@ -58,7 +58,7 @@ _REMEDIES = {
     "it is of one process, or has a mean; let each process be a seed: python -m pyperf timeit -o "
     "FILE": "rawtimes: loops,bestof loop,bestof perloop(mean±",
     "it has no single timings of runs; write them: hyperfine --export-json FILE COMMAND": (
-        'Performancecounterstatsfor ,msec,task-clock "counter-value": ^real0m'
+        'Performancecounterstatsfor ,msec,task-clock ;msec;task-clock "counter-value": ^real0m'
     ),
     "it has no single timings; give the outputs of go test -bench that benchstat compared": (
         "oldtime/op sec/opvsbase ,sec/op,CI │sec/op│"

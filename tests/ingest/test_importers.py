@@ -402,6 +402,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         ),
         (b"\nreal\t0m1.206s\nuser\t0m1.190s\n", "hyperfine --export-json FILE COMMAND"),
         (b"1203.55,msec,task-clock:u,1203550000,100.00\n0,,faults,1,1\n", "hyperfine --export-json FILE"),
+        (b"1203.55;msec;task-clock:u;1203550000;100.00\n0;;faults;1;1\n", "hyperfine --export-json FILE"),
         (b"Performance counter stats for './b':\n 1.2 msec task-clock\n", "hyperfine --export-json FILE"),
         (b'{"counter-value" : "1.5", "unit" : "msec", "event" : "cpu-clock"}\n', "hyperfine --export-json"),
         (
