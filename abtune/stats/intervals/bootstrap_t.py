@@ -135,10 +135,11 @@ def _mean_and_variances(counts: _Counts, side: Floats, floor: Floats) -> tuple[F
     mean = blocked_product(drawn, rest.T) / n
     squared = blocked_product(drawn, (rest**2).T) / n
     variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
-    limited, own = (
-        np.maximum(variance, floored(share * moments(side).variance, floor)) / n
-        for share in (_LEAST_SHARE, _ROUNDING)
-    )
+    # A run with one slow round raises floor and variance alike, and a shape without one has neither. So a
+    # resample has no floor, only the measurement variance that its seeds lack.
+    observed = moments(side).variance
+    variance = variance + floored(observed, floor) - observed
+    limited, own = (np.maximum(variance, share * observed) / n for share in (_LEAST_SHARE, _ROUNDING))
     return mean, limited, own
 
 
