@@ -39,6 +39,17 @@ def in_halves(one: Noise, other: Noise) -> tuple[Noise, Noise]:
     return partial(draw, first=one, second=other), partial(draw, first=other, second=one)
 
 
+def in_one_of_ten(one: Noise, other: Noise) -> Noise:
+    """Return noise that is of another kind in the first shape, and in every tenth after it."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        drawn = one(rng, shape)
+        drawn[::10] = other(rng, drawn[::10].shape)
+        return drawn
+
+    return draw
+
+
 def with_own_spreads(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Return exponential noise whose spread is another in each shape, from 2 to 22 %."""
     return (rng.exponential(1, shape) - 1) * np.exp(rng.uniform(-4, -1.5, (shape[0], 1)))
@@ -55,6 +66,10 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
     "one in five 30 % slower against normal": (lognormal(0.02), failing(1 / 5)),
     "one in 15 30 % slower against normal": (lognormal(0.02), failing(1 / 15)),
     "one in 15 30 % slower against normal, noise 0.2 %": (lognormal(0.002), failing(1 / 15, 0.002)),
+    "one in five 30 % slower against normal, in 1 of 10 shapes": (
+        lognormal(0.02),
+        in_one_of_ten(lognormal(0.02), failing(1 / 5)),
+    ),
     "exponential against normal, or the reverse": in_halves(lognormal(0.05), skewed(1, 0.1)),
     "one in five 30 % slower against normal, or the reverse": in_halves(lognormal(0.02), failing(1 / 5)),
 }
