@@ -318,7 +318,8 @@ def _hint_of_wide(path: Path, columns: Sequence[str], configs: Sequence[str], *,
     others = [name for name in measured(columns).values() if name and not OUTCOME.fullmatch(name)]
     runs = [name for name in others if name.casefold() in RUNS][:1]
     labels = "+".join(name for name in others if name not in (*configs, *runs))
-    fields = [*[shortened(f"shape={labels}", 400)] * bool(labels), *(f"seed={name}" for name in runs)]
+    fields = [shortened(f"shape={labels}", 400)] if labels else []
+    fields += [f"seed={name}" for name in runs]
     told = "--shape LABEL " * (not labels) + f"--columns {shlex.quote(','.join(fields))}"
     also = " (repeat in place of seed if all lines are of one process)" * bool(runs)
     command = import_command(path, importer="timings", options=told + " --unit UNIT" * (not is_timed))
