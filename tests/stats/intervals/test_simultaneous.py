@@ -32,6 +32,18 @@ def drawn(shapes: int = 6, n: int = 8, m: int = 8) -> TwoSample:
     return TwoSample.without_floor(rng.normal(0, 0.03, (shapes, n)), rng.normal(0, 0.02, (shapes, m)))
 
 
+def test_resamples_have_the_measurement_variance_that_seeds_lack() -> None:
+    """Seeds that agree by chance are no surer than their timings. Larger variances stay as they are."""
+    seeds = drawn(n=8, m=8)
+    observed = np.stack([seeds.first.var(axis=1, ddof=1), seeds.second.var(axis=1, ddof=1)], axis=1)
+    (own,) = resampled(seeds, rng=np.random.default_rng(0))
+    for times, more in ((0.5, 0.0), (3.0, 2.0)):
+        floored = TwoSample(seeds.first, seeds.second, times * observed)
+        (group,) = resampled(floored, rng=np.random.default_rng(0))
+        lacking = more * observed.sum(axis=1) / 8
+        np.testing.assert_allclose(group.scale**2, own.scale**2 + lacking[group.index], rtol=1e-9)
+
+
 def test_the_critical_value_is_that_of_independent_shapes() -> None:
     """For normal tails the product of the shapes' distributions gives the quantile of their maximum."""
     share = (np.arange(bootstrap_t.RESAMPLES) + 0.5) / bootstrap_t.RESAMPLES
