@@ -26,6 +26,7 @@ from abtune.stats.variance import (
     both_variances,
     clustered_variance,
     half_width,
+    half_widths,
     quantile,
     shared_covariance,
     welch_freedom,
@@ -57,16 +58,16 @@ def overall(
     these = THESE if k == 1 else f"each shape tuned {k} times, the best kept"
 
     def of_these(level: float) -> Aggregate:
-        return _aggregate(estimate.difference[used], half_over_seeds(samples, used, level), these)
+        return _aggregate(estimate.difference[used], halves_over_seeds(samples, used, level), these)
 
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
-        of_seeds = half_over_seeds(samples, used & chosen, level)
-        # A few shapes may agree by chance, so the error from the seeds is the least.
-        half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
+        # A few shapes may agree by chance, so the error from the seeds is the least, if it is known.
+        of_seeds = np.nan_to_num(halves_over_seeds(samples, used & chosen, level))
+        halves = np.maximum(of_shapes, of_seeds)
         kinds = {kind for kind, used in zip(workloads.values(), chosen, strict=True) if used}
         words = OF_THESE_KINDS if len(kinds) > 1 else LIKE_THESE
-        return _aggregate(estimate.difference[chosen], half, words)
+        return _aggregate(estimate.difference[chosen], halves, words)
 
     summary = Overall(
         these_shapes=of_these(level),
@@ -119,11 +120,14 @@ def _caveats(matched: Booleans, replicated: Booleans, fewest: int, *, paired: bo
         )
 
 
-def half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
-    """Return half of Welch's t interval on seed blocks: the mean of a seed over shapes is one observation."""
+def halves_over_seeds(samples: TwoSample, used: Booleans, level: float) -> Floats:
+    """Return how far Welch's t interval of the mean boost reaches down and up, log scale, shape (2,).
+
+    The mean of a seed over shapes is one observation. An end reaches farther where skewed noise asks for it.
+    """
     weight = _even(used)
     # Rounding errors of shapes may all have one sign.
-    return half_width(both_variances(samples, weight), level) + float(weight @ samples.rounding)
+    return half_widths(both_variances(samples, weight), level) + float(weight @ samples.rounding)
 
 
 def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:
@@ -180,9 +184,9 @@ def _even(used: Booleans) -> Floats:
     return used.astype(np.float64) / max(int(np.count_nonzero(used)), 1)
 
 
-def _aggregate(log_boost: Floats, half: float, meaning: str) -> Aggregate:
+def _aggregate(log_boost: Floats, halves: Floats, meaning: str) -> Aggregate:
     mean, shapes = _mean(log_boost), len(log_boost)
-    low, high = from_log(mean - half), from_log(mean + half)
+    low, high = from_log(mean - halves[0]), from_log(mean + halves[1])
     return Aggregate(boost=from_log(mean), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning)
 
 
@@ -214,13 +218,13 @@ def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level
         whole = clustered_variance(ratio, np.concatenate(shares), floor)
         variances = [whole, ClusteredVariance(variance=0.0, freedom=whole.freedom)]
     rounding = sum(float(share @ side.rounding) for side, share in zip(sides, shares, strict=True))
-    log_boost, half = math.log(times[0] / times[1]), half_width(variances, level) + rounding
+    log_boost, (down, up) = math.log(times[0] / times[1]), half_widths(variances, level) + rounding
     missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
     return Weighted(
         name=weights.name,
         boost=from_log(log_boost),
-        boost_low=from_log(log_boost - half),
-        boost_high=from_log(log_boost + half),
+        boost_low=from_log(log_boost - down),
+        boost_high=from_log(log_boost + up),
         baseline_time=times[0],
         candidate_time=times[1],
         weight=float(calls_timed.sum()),

@@ -23,6 +23,8 @@ _LEAST_ROUNDING = 1e-4  # 0.01 %, less than anybody asks for
 _TIE = 1e-9  # spreads that differ by this share differ by the rounding of floats alone
 # The most degrees of freedom of two or three seeds.
 HARDLY_ANY = 2
+# The correction for skewness is an expansion. Beyond this quantile, its square would count far too much.
+_FARTHEST = 3.0
 # The quantile of F that raises the variance of fewer seeds, for conservative degrees of freedom.
 # Simulation chose it (analysis/simulations/degrees_of_freedom.py).
 SMALLER = 0.95
@@ -233,6 +235,9 @@ class ClusteredVariance:
 
     variance: float
     freedom: float
+    # the same variance, and the third central moment, if the runs of a seed shared nothing
+    independent: float = 0.0
+    third: float = 0.0
 
 
 def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = None) -> ClusteredVariance:
@@ -252,11 +257,19 @@ def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = Non
     # The squares of one shape alone then sum to weight^2 s^2/k, the variance of its weighted mean.
     scale = weight / np.sqrt(counts * (counts - 1))
     means = np.where(known, value, 0.0).sum(axis=1, keepdims=True) / counts[:, np.newaxis]
-    contribution = scale @ np.where(known, value - means, 0.0)
-    variance = float((contribution**2).sum())
-    if floor is not None:
-        variance += float((weight**2 * (floored(own, floor[used]) - own) / counts).sum())
-    return ClusteredVariance(variance=variance, freedom=_freedom(known, scale**2 * own))
+    rest = np.where(known, value - means, 0.0)
+    variance = float(((scale @ rest) ** 2).sum())
+    raised = own if floor is None else floored(own, floor[used])
+    # The third moment of a mean is that of its seeds over n^2, here without bias. Two seeds show none, and
+    # those of a single shape too little of it.
+    divisor = counts * np.maximum((counts - 1) * (counts - 2), 1)
+    third = float((weight**3 * (rest**3).sum(axis=1) / divisor).sum()) if len(value) > 1 else 0.0
+    return ClusteredVariance(
+        variance=variance + float((weight**2 * (raised - own) / counts).sum()),
+        freedom=_freedom(known, scale**2 * own),
+        independent=float((weight**2 * raised / counts).sum()),
+        third=third,
+    )
 
 
 def _freedom(known: Booleans, spread: Floats) -> float:
@@ -305,15 +318,36 @@ def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance
 
 
 def variance_of_both(first: ClusteredVariance, second: ClusteredVariance) -> ClusteredVariance:
-    """Return the variance of a difference or sum of two sides, with the degrees of freedom of intervals."""
+    """Return the variance of a difference of two sides, with the degrees of freedom of intervals."""
     freedom = interval_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1)
-    return ClusteredVariance(variance=first.variance + second.variance, freedom=float(freedom))
+    return ClusteredVariance(
+        variance=first.variance + second.variance,
+        freedom=float(freedom),
+        independent=first.independent + second.independent,
+        third=first.third - second.third,
+    )
 
 
 def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
     """Return half of Welch's t interval of a difference or sum of two sides."""
     both = variance_of_both(*sides)
     return float(quantile(both.freedom, level)) * math.sqrt(both.variance)
+
+
+def half_widths(sides: Sequence[ClusteredVariance], level: float) -> Floats:
+    """Return how far an interval reaches below and above the difference of two sides, shape (2,).
+
+    A skewed difference has a skewed t. Where its true value would lie farther away than Student's quantile q
+    says, that end reaches (2 q^2 + 1)/6 times the skewness farther (Johnson 1978, JASA 73, 536-544).
+    """
+    both = variance_of_both(*sides)
+    # The variance over seeds is uncertain, and a small one would make the skewness too large.
+    spread = math.sqrt(np.fmax(both.variance, both.independent))
+    skewness = both.third / spread**3 if spread > 0 else 0.0
+    q = min(float(quantile(both.freedom, level)), _FARTHEST)
+    farther = (2 * q * q + 1) / 6 * np.maximum([-skewness, skewness], 0.0)
+    half: Floats = half_width(sides, level) + math.sqrt(both.variance) * farther
+    return half
 
 
 def quantile(freedom: npt.ArrayLike, level: float) -> Floats:

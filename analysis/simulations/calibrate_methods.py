@@ -56,7 +56,15 @@ from simulated_series import series_table
 from simulated_short_sweeps import fewer_shapes_table, short_sweeps_table
 from simulated_skew import failing, modes_table, pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import shapes_covered
-from unseen_noise import both_kinds_table, coarse_table, few_table, gaps_table, sessions_table, unseen_table
+from unseen_noise import (
+    both_kinds_table,
+    coarse_table,
+    few_table,
+    gaps_table,
+    sessions_table,
+    skewed_mean_table,
+    unseen_table,
+)
 
 from abtune.stats.across_shapes import noise_bound
 from abtune.stats.estimand import Estimand
@@ -202,6 +210,7 @@ def main() -> None:
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),
             "gaps": (gaps_table, [replications]),
+            "skewed mean": (skewed_mean_table, [replications]),
             "few": (few_table, [replications]),
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),

@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
-from noise_kinds import Array, Noise, lognormal
+from noise_kinds import Array, Noise, lognormal, skewed
 from simulated_reports import ALPHA, SHAPES, confirming_p, intervals_of, table
 
 from abtune import analyze, make_dataset
-from abtune.compare.overall import overall
+from abtune.compare.overall import halves_over_seeds, overall
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.samples import Samples
+from abtune.stats.estimates import standard_error
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.skewness import misled
 from abtune.stats.testing.significance import OneSided, permutation_test, resampled, welch_tests
@@ -58,6 +59,7 @@ LAPLACE = centred(lambda rng, shape: rng.laplace(0, 0.02, shape))
 CAUCHY = centred(lambda rng, shape: np.clip(0.01 * rng.standard_cauchy(shape), -0.3, 0.3))
 FLOOR = centred(lambda rng, shape: np.log1p(rng.exponential(0.05, shape)))
 RARE = centred(rarely_slow)
+HEAVY = centred(lambda rng, shape: 0.03 * np.exp(rng.standard_normal(shape)))
 CLOCK = centred(quantised)
 UNSEEN: Mapping[str, tuple[Noise, Noise]] = {
     "Student's t, 3 df": (STUDENT, STUDENT),
@@ -268,15 +270,46 @@ def gaps_table(reports: int) -> str:
 def _over_gaps(spread: Array, few: int, n: int, reports: int) -> float:
     """Return how often the interval of two equal sides includes zero; the first shapes have n of 10 seeds."""
     rng, held = np.random.default_rng([13, few, n]), 0
-    weight = np.full(len(spread), 1 / len(spread))
     for _ in range(reports):
         values = rng.normal(0, 1, (2, len(spread), 10)) * spread[:, np.newaxis]
         for row in values[:, :few].reshape(-1, 10):
             row[rng.permutation(10)[n:]] = np.nan
-        first, second = (weight @ np.nanmean(side, axis=1) for side in values)
-        sides = [clustered_variance(side, weight) for side in values]
-        held += abs(first - second) <= half_width(sides, 1 - ALPHA)
+        held += _holds(TwoSample.without_floor(*values))
     return held / reports
+
+
+def _holds(samples: TwoSample) -> bool:
+    """Return whether the interval over these shapes includes zero."""
+    difference = float(standard_error(samples).difference.mean())
+    down, up = halves_over_seeds(samples, np.ones(len(samples), dtype=bool), 1 - ALPHA)
+    return bool(-up <= difference <= down)
+
+
+def skewed_mean_table(reports: int) -> str:
+    """Lay out how often the interval over these shapes holds with skewed noise; in brackets, Welch's own."""
+    normal = lognormal(0.02)
+    designs = ((5, 10), (12, 4), (12, 8), (29, 5), (29, 10))
+    rows = []
+    for name, first, second in (
+        ("normal, 2 %", normal, normal),
+        ("one side fails 1 in 15", normal, RARE),
+        ("both sides fail 1 in 15", RARE, RARE),
+        ("one side exponential", normal, skewed(1, 0.04)),
+        ("one side Weibull, shape 0.8", normal, SKEWED_WEIBULL),
+        ("one side log-normal on logs", normal, HEAVY),
+    ):
+        cells = []
+        for number, (shapes, n) in enumerate(designs):
+            rng, held = np.random.default_rng([15, number]), np.zeros(2)
+            weight = np.full(shapes, 1 / shapes)
+            for _ in range(reports):
+                values = first(rng, (shapes, n)), second(rng, (shapes, n))
+                welch = half_width([clustered_variance(side, weight) for side in values], 1 - ALPHA)
+                apart = abs(values[0].mean() - values[1].mean())
+                held += _holds(TwoSample.without_floor(*values)), apart <= welch
+            cells.append("{:.1f} ({:.1f})".format(*(100 * held / reports)))
+        rows.append([name, *cells])
+    return table(["noise", *(f"{shapes} shapes, {n}+{n}" for shapes, n in designs)], rows)
 
 
 def few_table(reports: int) -> str:
@@ -292,13 +325,11 @@ def few_table(reports: int) -> str:
 def _few_against_many(n: int, m: int, few: float, many: float, reports: int) -> tuple[float, float]:
     """Return how often the interval of a shape, and the one over six shapes, include zero."""
     rng, shapes, these = np.random.default_rng([14, n, m]), 6, 0
-    weight = np.full(shapes, 1 / shapes)
     sides = rng.normal(0, few, (reports, shapes, n)), rng.normal(0, many, (reports, shapes, m))
     flat = [side.reshape(-1, side.shape[2]) for side in sides]
     interval = expanded_percentile(TwoSample.without_floor(*flat), level=1 - ALPHA)
     for first, second in zip(*sides, strict=True):
-        half = half_width([clustered_variance(side, weight) for side in (first, second)], 1 - ALPHA)
-        these += abs(first.mean() - second.mean()) <= half
+        these += _holds(TwoSample.without_floor(first, second))
     return float(np.mean((interval.low <= 0) & (interval.high >= 0))), these / reports
 
 

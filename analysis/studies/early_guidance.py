@@ -13,7 +13,7 @@ from abtune.configurations import MAINLINE
 EARLY_GUIDANCE = replace(MAINLINE, name="early-guidance", cost_model="early_guidance:trusts_one_iteration")
 
 
-def trusts_one_iteration(seed: int) -> Any:
+def trusts_one_iteration(_: int) -> Any:
     """Return MetaSchedule's XGBoost model without its ``num_warmup_samples``, which are 100 by default."""
     from tvm.s_tir import meta_schedule as ms
 

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
+from noise_kinds import Noise, bimodal, lognormal, skewed
+from scipy import stats
 
+from abtune.compare.overall import halves_over_seeds
 from abtune.stats.two_sample import TwoSample
-from abtune.stats.variance import clustered_variance, half_width, shared_covariance
+from abtune.stats.variance import clustered_variance, half_width, half_widths, shared_covariance
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,6 +77,53 @@ def test_intervals_hold_where_shapes_have_unequal_seeds(spread: list[float], see
             [clustered_variance(side, weight) for side in sides], 0.95
         )
     assert 0.93 * reports <= held <= 0.985 * reports
+
+
+def test_skewed_noise_moves_the_end_behind_which_the_true_mean_may_lie() -> None:
+    """It moves by (2 q^2 + 1)/6 times the skewness of the difference; one shape shows too little of it."""
+    rng = np.random.default_rng(4)
+    fast, slow = rng.normal(0, 0.1, (3, 9)), rng.exponential(1, (3, 9))
+    weight = np.array([0.2, 0.3, 0.5])
+    sides = [clustered_variance(side, weight) for side in (fast, slow)]
+    third = [weight**3 @ [stats.kstat(row, 3) / 81 for row in side] for side in (fast, slow)]
+    variance = sum(weight**2 @ [stats.kstat(row, 2) / 9 for row in side] for side in (fast, slow))
+    seeds = sum(side.variance for side in sides)
+    half = half_width(sides, 0.95)
+    skewness = (third[0] - third[1]) / max(variance, seeds) ** 1.5
+    quantile = half / np.sqrt(seeds)
+    farther = np.sqrt(seeds) * (2 * quantile**2 + 1) / 6 * -skewness
+    assert farther > 0.05 * half
+    assert half_widths(sides, 0.95) == pytest.approx([half + farther, half])
+    assert half_widths(sides[::-1], 0.95) == pytest.approx([half, half + farther])
+    one = clustered_variance(slow[:1], np.ones(1))
+    assert one.third == 0
+    constant = [clustered_variance(np.ones((3, 9)), weight)] * 2
+    assert half_widths(constant, 0.95).tolist() == [0, 0]
+
+
+def test_symmetric_noise_has_the_interval_of_welch() -> None:
+    """Noise that is as far above its mean as below moves neither end; two seeds always are."""
+    rng = np.random.default_rng(5)
+    for n in (2, 20):
+        upper = rng.exponential(1, (4, n // 2))
+        side = clustered_variance(np.concatenate([upper, -upper], axis=1), np.full(4, 0.25))
+        assert half_widths([side, side], 0.95) == pytest.approx(half_width([side, side], 0.95))
+
+
+@pytest.mark.parametrize(
+    ("noise", "held"),
+    [(skewed(0.5, 0.06), (0.935, 0.965)), (bimodal, (0.94, 0.975)), (lognormal(0.02), (0.935, 0.965))],
+    ids=["gamma", "one search in five", "normal"],
+)
+def test_intervals_of_the_mean_hold_if_one_side_is_skewed(noise: Noise, held: tuple[float, float]) -> None:
+    """Nearly 95 % do. Welch's own hold in 92 % with this gamma noise."""
+    rng, reports, hits = np.random.default_rng(6), 1500, 0
+    for _ in range(reports):
+        samples = TwoSample.without_floor(rng.normal(0, 0.01, (5, 10)), noise(rng, (5, 10)))
+        down, up = halves_over_seeds(samples, np.ones(5, dtype=bool), 0.95)
+        difference = samples.first.mean() - samples.second.mean()
+        hits += -up <= difference <= down
+    assert held[0] * reports <= hits <= held[1] * reports
 
 
 def test_what_the_runs_of_a_seed_share_is_the_covariance_of_shapes() -> None:

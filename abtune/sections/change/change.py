@@ -15,7 +15,7 @@ import xarray as xr
 
 from abtune.compare.caveats import of_changed_units, of_neighbours, of_outliers
 from abtune.compare.claims import FEWEST_PAIRS
-from abtune.compare.overall import half_over_seeds
+from abtune.compare.overall import halves_over_seeds
 from abtune.compare.settings import Settings, configurations
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
@@ -25,7 +25,7 @@ from abtune.samples import Samples, extract, extract_both, two_sample, what_vari
 from abtune.sections.change.change_results import Change, ChangeVerdict, Mismatch, ShapeChange
 from abtune.sections.change.change_statistics import (
     confirmed_holm,
-    half_of_mean,
+    halves_of_mean,
     log_changes,
     mean_change,
     with_each_sign,
@@ -112,7 +112,7 @@ def compare_datasets(
     samples = with_each_sign(sides, boosts, same_winners=same_winners)
     rounding = np.sum([side.rounding for pair in sides for side in pair], axis=0)
     tests = log_changes(boosts, samples, settings, rounding=rounding)
-    half = half_of_mean(boosts, samples, usable, rounding=rounding, level=level)
+    halves = halves_of_mean(boosts, samples, usable, rounding=rounding, level=level)
     shapes = tuple(_shape_changes(tests, sides, common, settings))
     return Change(
         quantity="boost" if pairs else "latency",
@@ -121,11 +121,11 @@ def compare_datasets(
         level=settings.level,
         tolerance=settings.tolerance,
         shapes=shapes,
-        overall=mean_change(tests[0].estimate.difference, half, usable),
+        overall=mean_change(tests[0].estimate.difference, halves, usable),
         same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
-            mean_change(standard_error(pair).difference, half_over_seeds(pair, usable, level), usable)
+            mean_change(standard_error(pair).difference, halves_over_seeds(pair, usable, level), usable)
             for pair in pairs
         ),
         only_a=tuple(label for label in labels[0] if label not in common),

@@ -20,7 +20,7 @@ from abtune.stats.two_sample import Booleans, Floats, TwoSample, sizes
 from abtune.stats.variance import (
     both_variances,
     floored_moments,
-    half_width,
+    half_widths,
     mean_of_known,
     moments,
     variance_of_both,
@@ -121,18 +121,18 @@ def _tests(make: Callable[[TwoSample], OneSided], parts: Sequence[TwoSample]) ->
     return OneSided(estimate=estimate, one_split=np.maximum(before.one_split, others[0].one_split))
 
 
-def half_of_mean(
+def halves_of_mean(
     boosts: Sequence[TwoSample], samples: TwoSample, usable: Booleans, *, rounding: Floats, level: float
-) -> float:
-    """Return half the width of the interval of the mean change over the usable shapes."""
+) -> Floats:
+    """Return how far the interval of the mean change reaches down and up, usable shapes, shape (2,)."""
     weight = usable / np.count_nonzero(usable)
     # The variance of the mean change is the sum of two: of both boosts, or of both samples.
-    of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in boosts]
-    return half_width(of_boosts or both_variances(samples, weight), level) + float(weight @ rounding)
+    of_boosts = [variance_of_both(*both_variances(pair, weight)) for pair in reversed(boosts)]
+    return half_widths(of_boosts or both_variances(samples, weight), level) + float(weight @ rounding)
 
 
-def mean_change(log: Floats, half: float, usable: Booleans) -> MeanChange:
-    """Return the mean over the usable shapes, with half the width of its interval."""
+def mean_change(log: Floats, halves: Floats, usable: Booleans) -> MeanChange:
+    """Return the mean over the usable shapes, with an interval that reaches so far down and up."""
     mean = float(log[usable].mean())
-    low, change, high = map(from_log, (mean - half, mean, mean + half))
+    low, change, high = map(from_log, (mean - halves[0], mean, mean + halves[1]))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))

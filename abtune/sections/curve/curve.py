@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from abtune.compare.overall import half_over_seeds
+from abtune.compare.overall import halves_over_seeds
 from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.provenance import trials_made
@@ -159,8 +159,8 @@ def _overall(sides: Sequence[Floats], trials: int, used: Booleans, settings: Set
     latency = [_latency(side) for side in chosen]
     boost = float(np.log(latency[0] / latency[1]))
     samples = _samples(chosen, settings)
-    half = half_over_seeds(samples, np.ones(len(samples), dtype=bool), settings.level)
-    return _point(trials, np.array([boost, boost - half, boost + half]), latency, counts.min(axis=1))
+    down, up = halves_over_seeds(samples, np.ones(len(samples), dtype=bool), settings.level)
+    return _point(trials, np.array([boost, boost - down, boost + up]), latency, counts.min(axis=1))
 
 
 def _point(trials: int, logs: Floats, latency: Sequence[float], n: Integers) -> Point:
