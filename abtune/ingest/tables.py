@@ -8,8 +8,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from abtune.errors import DatasetError
@@ -43,28 +42,22 @@ def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     if not has_records(text):
         yield from csv_rows(text)
         return
-    records = _records(text)
-    if records.columns:
-        yield 1, records.columns
-        for line, cells in zip(records.lines, records.cells, strict=True):
-            yield line, [cells.get(name, "") for name in records.columns]
-    if records.error or not records.columns:
+    columns, lines, records, error = _records(text)
+    if columns:
+        yield 1, columns
+        for line, cells in zip(lines, records, strict=True):
+            yield line, [cells.get(name, "") for name in columns]
+    if error or not columns:
         remedy = "JSON without records: objects of names and values; write it as CSV"
-        raise records.error or DatasetError(remedy)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Records:
-    """The records of JSON. Pairs of lines and cells would take Python's garbage collector a second."""
-
-    columns: list[str]
-    lines: Sequence[int]
-    cells: Sequence[Mapping[str, str]]
-    error: DatasetError | None  # what is wrong with the text behind them
+        raise error or DatasetError(remedy)
 
 
 @functools.lru_cache(maxsize=1)  # readers look at the heading first
-def _records(text: str) -> _Records:
+def _records(text: str) -> tuple[list[str], list[int], list[dict[str, str]], DatasetError | None]:
+    """Return the columns, the lines and the cells of records, and what is wrong with the text behind them.
+
+    Pairs of lines and cells would take Python's garbage collector a second.
+    """
     lines: list[int] = []
     documents: list[Any] = []
     error: DatasetError | None = None
@@ -82,7 +75,7 @@ def _records(text: str) -> _Records:
             raise DatasetError(f"line {line}: is no record, which is an object of names and values")
     cells = [unrepeated(_flat(record)) for record in documents]
     columns = list(dict.fromkeys(itertools.chain.from_iterable(cells)))
-    return _Records(columns=columns, lines=lines, cells=cells, error=error)
+    return columns, lines, cells, error
 
 
 def _within(document: Mapping[str, Any]) -> list[Any]:
