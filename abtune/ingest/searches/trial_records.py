@@ -7,10 +7,10 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError, naming
@@ -86,8 +86,7 @@ def _t4_trial(result: Any, where: str, timeunit: Any) -> Trial:
         return TrialStatus.OK, to_seconds(time["value"], unit, f"{where}: time")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
+class _Record(NamedTuple):
     """One line of AutoTVM or Ansor."""
 
     line: int
@@ -163,14 +162,7 @@ def _tvm_record(value: Any, line: int) -> _Record:
         case {"config": {"index": int(config)}} | {"i": [*_, {"i": int(config)}]}:
             pass
     finished = more[1] if len(more) > 1 and isinstance(more[1], int | float) else 0.0
-    return _Record(
-        line=line,
-        task=task,
-        target=target,
-        trial=(_TVM_STATUS[code], seconds),
-        config=config,
-        finished=finished,
-    )
+    return _Record(line, task, target, (_TVM_STATUS[code], seconds), config, finished)
 
 
 def _read_trials(sources: Sequence[Source], values: Values) -> Imported:
