@@ -123,10 +123,8 @@ def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
         word = separate if separate.search(cell.name) else within
         words = [*word.finditer(cell.name)]
         if len(words) > 1:
-            several = {match["config"]: None for match in words}
-            has = listed(several) if len(several) > 1 else f"{words[0]['config']} twice"
-            unclear = f"{cell.name!r} has {has}, so its {'configuration' if len(several) > 1 else 'shape'} is"
-            raise DatasetError(f"{source.path}: {cell.where}: {unclear} unclear; rename it")
+            has = f"{cell.name!r} has {listed(match['config'] for match in words)}"
+            raise DatasetError(f"{source.path}: {cell.where}: {has}; rename it, so that one is left")
         if words:
             shape = _tidied(word.sub(_CUT, cell.name))
             cells.append(replace(cell, name=shape, config=words[0]["config"]))
