@@ -215,14 +215,6 @@ def check_fraction(name: str, value: object, example: float, most: int = 1) -> f
     return number
 
 
-def check_list(name: str, value: object, example: object) -> list[Any]:
-    """Return the entries of a list; refuse a single number or text in its place."""
-    if isinstance(value, str) or not np.iterable(value):
-        raise InputError(f"{name} is a list, such as [{example!r}], not {shown(value)}")
-    entries: Any = value
-    return list(entries)
-
-
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return a whole number; refuse what is none, or beyond these bounds."""
     number = int(value) if isinstance(value, Integral) else least - 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from abtune.dataset.check import check_attrs, check_is_dataset, validate, validate_flags
+from abtune.dataset.check import check_attrs, check_is_dataset, check_list, validate, validate_flags
 from abtune.dataset.schema import (
     COORDINATES,
     DESIGN,
@@ -86,9 +86,9 @@ def make_dataset(
     import xarray as xr  # not above: processes that search and measure need the enumerations alone
 
     values = _with_rounds(latency)
-    numbers = _listed("seeds", range(values.shape[2]) if seeds is None else seeds)
+    numbers = check_list("seeds", range(values.shape[2]) if seeds is None else seeds, [0, 1, 2])
     shapes, configs = _labels("shapes", shapes), _labels("configs", configs)
-    kinds = _listed("workloads", [""] * len(shapes) if workloads is None else workloads)
+    kinds = check_list("workloads", [""] * len(shapes) if workloads is None else workloads, ["a", "b"])
     for name, labels, axis in (
         ("shapes", shapes, 0),
         ("configs", configs, 1),
@@ -226,27 +226,12 @@ def _labels(name: str, labels: Iterable[object]) -> list[str]:
     """Return labels as texts; refuse a gap and bytes, whose text is nan or b'name'."""
     import pandas as pd  # as late as xarray, which imports it
 
-    entries = _listed(name, labels)
+    entries = check_list(name, labels, ["a", "b"])
     for label in entries:
         if isinstance(label, bytes | list | np.ndarray) or pd.isna(label):
             remedy = "decode it" if isinstance(label, bytes) else "give a name"
             raise InputError(f"{name} has {shown(label)}, which is not text; {remedy}")
     return [str(label) for label in entries]
-
-
-def _listed(name: str, entries: Any) -> npt.NDArray[Any] | list[Any]:
-    """Return a list of names or numbers with one axis, whatever holds it."""
-    # An entry of xarray's arrays is itself an array, whose text is its whole description.
-    entries = entries.to_numpy() if hasattr(entries, "to_numpy") else entries
-    # Letters of a text would be labels, and a set has another order in each process.
-    unlisted = isinstance(entries, str | set | frozenset) or not np.iterable(entries)
-    if unlisted or getattr(entries, "ndim", 1) > 1:
-        example = [entries] if isinstance(entries, str) else ["a", "b"]
-        if isinstance(entries, set | frozenset):
-            example = sorted(map(str, entries))
-        kind = f"names, such as {shown(example)}" if name != "seeds" else "whole numbers, such as [0, 1, 2]"
-        raise InputError(f"{name} is a list of {kind}, not {shown(entries)}")
-    return entries if isinstance(entries, np.ndarray) else list(entries)
 
 
 def _coordinate(name: str, labels: npt.ArrayLike) -> tuple[str, npt.ArrayLike, dict[str, str]]:

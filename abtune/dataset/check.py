@@ -108,6 +108,17 @@ def check_is_dataset(value: object) -> None:
     raise InputError(f"an object of type {type(value).__name__} is not a dataset; {remedy}")
 
 
+def check_list(name: str, entries: Any, example: list[Any]) -> npt.NDArray[Any] | list[Any]:
+    """Return the entries of a list with one axis, whatever holds it; refuse a text or number in its place."""
+    # An entry of xarray's arrays is itself an array, whose text is its whole description.
+    entries = entries.to_numpy() if hasattr(entries, "to_numpy") else entries
+    # Letters of a text would be labels, and a set has another order in each process.
+    unlisted = isinstance(entries, str | set | frozenset) or not np.iterable(entries)
+    if unlisted or getattr(entries, "ndim", 1) > 1:
+        raise InputError(f"{name} is a list, such as {example}, not {shown(entries)}")
+    return entries if isinstance(entries, np.ndarray) else list(entries)
+
+
 def check_attrs(attrs: Mapping[str, Any]) -> None:
     """Check that attributes can be kept in a netCDF file."""
     if not isinstance(attrs, Mapping):

@@ -19,9 +19,9 @@ from scipy import special
 from abtune.compare.compare import evidence_of
 from abtune.compare.gates import judge
 from abtune.compare.results import Comparison, Verdict
-from abtune.compare.settings import Settings, check_fraction, check_list, check_whole, make_settings
+from abtune.compare.settings import Settings, check_fraction, check_whole, make_settings
 from abtune.compare.statistics import compute
-from abtune.dataset.check import validate
+from abtune.dataset.check import check_list, validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Grid, Heading, Part, Prose, column, table
@@ -128,7 +128,7 @@ def calibrate(
     [1.0, 1.0, 1.0]
     """
     validate(dataset)
-    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, 0.05)]
+    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, [0.05])]
     if replications is not None:
         check_whole("replications", replications, 10)
     given = {name: value for name, value in choices.items() if value is not None}

@@ -12,8 +12,9 @@ import xarray as xr
 
 from abtune.compare.compare import compare, verdict_of
 from abtune.compare.results import Analysis, Comparison, Verdict
-from abtune.compare.settings import Settings, check_list
+from abtune.compare.settings import Settings
 from abtune.compare.statistics import compute, seeds_to_find
+from abtune.dataset.check import check_list
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.report.columns import decimals_of, intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
@@ -100,7 +101,7 @@ def explain_all(analysis: Analysis, shapes: str | Sequence[str]) -> tuple[Explan
     """Return the whole story of every shape of the analysis that labels, globs or kinds name."""
     labels, kinds = zip(*((row.shape, row.workload) for row in analysis.comparisons), strict=True)
     named = [shapes] if isinstance(shapes, str) else shapes
-    check_list("explain", named, labels[0])
+    check_list("explain", named, [labels[0]])
     settings = analysis.settings
     # An interval depends on all shapes.
     by_method = {

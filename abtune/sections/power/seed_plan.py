@@ -14,9 +14,9 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.caveats import of_neighbours, of_outliers
-from abtune.compare.settings import alpha_of, check_fraction, check_list, check_whole, configurations
+from abtune.compare.settings import alpha_of, check_fraction, check_whole, configurations
 from abtune.compare.statistics import shape_agreement
-from abtune.dataset.check import validate
+from abtune.dataset.check import check_list, validate
 from abtune.dataset.provenance import of_searches, parsed, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, in_order, is_paired, labels_of
 from abtune.errors import InputError
@@ -341,8 +341,8 @@ def power(
     target, level = check_fraction("target", target, 0.8), check_fraction("level", level, 0.95)
     if cv is not None:
         cv = check_fraction("cv", cv, 0.05, most=2)
-    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, 0.05)]
-    numbers = [check_whole("each of seeds", number, 2, MOST) for number in check_list("seeds", seeds, 10)]
+    wanted = [check_fraction("boost", boost, 0.05, most=10) for boost in check_list("boosts", boosts, [0.05])]
+    numbers = [check_whole("each of seeds", number, 2, MOST) for number in check_list("seeds", seeds, [10])]
     if correlation not in (None, 0):
         correlation = check_fraction("correlation", correlation, 0.7)
     check_whole("shapes", 1 if shapes is None else shapes, 1)
