@@ -9,7 +9,6 @@ mend is one line on the standard error and exit code 2. Any other error is a def
 from __future__ import annotations
 
 import errno
-import os
 import re
 import sys
 import traceback
@@ -110,13 +109,10 @@ def _run(argv: Sequence[str] | None) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt) as stop:
         return _complain("; ".join(["interrupted", *map(str, stop.args)]), INTERRUPTED)
     except click.ClickException as error:
-        files = [word for word in argv or sys.argv if word[:1] == "-" and os.path.exists(word)]  # noqa: PTH110
         message = re.sub("a valid integer( range)?", "a whole number", error.format_message())
         message = message.replace("a valid float range", "a number")
         if isinstance(error, click.MissingParameter) and error.ctx:
             message += f" See {error.ctx.command_path} --help"
-        elif files:
-            message = f"{message.removesuffix('.')}; if it is a file, write ./{files[0]}"
         return _complain(message, BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)

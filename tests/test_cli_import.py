@@ -474,7 +474,6 @@ def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> 
     ("arguments", "said"),
     [
         (["--", "-x.csv"], "abtune import timings ./-x.csv --columns"),
-        (["-x.csv"], "; if it is a file, write ./-x.csv\n"),
         (["."], "abtune import --run NAME='./*' --out imported.nc"),
         (["./t.csv"], "sed 's/^ *//; s/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
     ],
