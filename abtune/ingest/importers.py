@@ -212,11 +212,10 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
     # Configurations that the user names keep the order that the user gives them.
     named = any(source.config for source in sources) or values.get("configs")
     order = configs if named else baseline_first(configs)
-    if order != configs:
-        dataset = dataset.sel(config=order)
+    dataset = dataset.sel(config=order)
     spellings = _about_spellings(labels_of(dataset, "shape"), "shapes")
-    notes = (*imported.notes, *_about_lacking(dataset), *spellings, *_about_scales(dataset))
-    return Imported(dataset=dataset, notes=(*notes, *about_names(order)))
+    notes = (*_about_lacking(dataset), *spellings, *_about_scales(dataset), *about_names(order))
+    return Imported(dataset=dataset, notes=(*imported.notes, *notes))
 
 
 # Times of one kernel do not differ as much as milliseconds and microseconds do.
