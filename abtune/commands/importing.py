@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -31,10 +30,9 @@ def datasets() -> None:
     """
     from abtune.dataset.netcdf import BUNDLED
 
-    width, columns = max(map(len, BUNDLED)) + 2, min(shutil.get_terminal_size((100, 0)).columns, 100)
-    for name, words in BUNDLED.items():
-        first, others = f"{name:<{width}}", " " * width
-        emit(f"{textwrap.fill(words, columns, initial_indent=first, subsequent_indent=others)}\n")
+    formatter = click.HelpFormatter(width=min(shutil.get_terminal_size((100, 0)).columns, 100))
+    formatter.write_dl([*BUNDLED.items()])
+    emit(formatter.getvalue())
 
 
 @click.command(
