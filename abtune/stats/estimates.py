@@ -74,8 +74,7 @@ def conservative_welch(samples: TwoSample) -> StandardError:
     one, two = floored_moments(samples)
     own = np.maximum(one.n - 1.0, 1.0), np.maximum(two.n - 1.0, 1.0)
     freedom = conservative_freedom((one.of_mean, two.of_mean), own, one.n - two.n)
-    error = np.sqrt(one.of_mean + two.of_mean)
-    return StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
+    return replace(standard_error(samples), freedom=freedom)
 
 
 def conservative_freedom(
