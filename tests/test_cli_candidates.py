@@ -76,7 +76,7 @@ def test_a_caveat_of_all_candidates_stands_once(run: Run, dataset: xr.Dataset) -
     text = " ".join(run("analyze", "drivers.nc").out.split())
     assert text.count("driver: 535 in stock") == 1
     assert text.index("driver: 535 in stock") < text.index("tiled against stock")
-    assert text.count("Each seed was timed once, so the noise of measuring is unknown.") == 1
+    assert text.count("Each seed was timed once, so the measurement error is unknown.") == 1
     for alone in (["--candidate", "tiled"], ["--section", "summary"], ["--format", "sentence"]):
         text = " ".join(run("analyze", "drivers.nc", *alone).out.split())
         assert "But more differs than the configuration (driver: 535 in stock" in text

@@ -50,11 +50,11 @@ _FEWEST_FOR_OUTLIER = 3
 # A side that loses this share more of its runs may look faster (docs/statistics-tables.md, `few seeds`).
 _MORE_FAILED = 0.01
 
-_COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step on each side."
-_TIMED_ONCE = "Each seed was timed once, so the noise of measuring is unknown."
+_COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step per configuration."
+_TIMED_ONCE = "Each seed was timed once, so the measurement error is unknown."
 _HIDDEN = (
-    "Some runs look far slower or faster than most. A shape may show none of them, so its interval allows "
-    "for the noise of all shapes."
+    "Some runs look far slower or faster than most. The seeds of a shape may miss these, so intervals use "
+    "the noise of all shapes."
 )
 _TAKE_TEN = "Make ten runs of each configuration. A run is a search, a process or a build of its own."
 
@@ -116,10 +116,13 @@ def of_noise(side: Samples, shape: int) -> Iterator[str]:
         yield _COARSE
     # Written so that an unknown floor, NaN, counts as none.
     elif noise == 0 and not floor > 0:
-        rounded = "The interval and the verdict leave out what the timer rounds away."
+        rounded = "The interval and the verdict ignore the rounding of the timer."
         yield f"all {n} {'pairs' if side.paired else 'seeds'} agree exactly. {rounded}"
     elif floor > noise**2:
-        yield "timing noise exceeds seed noise here, so the larger one is used."
+        yield (
+            "the measurement error of a seed exceeds the noise between seeds, and replaces it. Time more "
+            "rounds."
+        )
 
 
 def of_design(sides: Sides, rows: Sequence[Comparison], settings: Settings, *, hidden: bool) -> list[str]:
@@ -169,7 +172,7 @@ def _about_skew(sides: Sides, shapes: Sequence[str], settings: Settings) -> Iter
     pairs = f"The differences of the pairs look skewed: now and then {skewed.config} is far slower."
     errs = (
         f"Still, up to 11% of such reports overstate how many shapes are {claims} (simulated, "
-        "docs/statistics.md). Of five shapes with five seeds, up to 18% do where runs fail rarely."
+        "docs/statistics.md). With five seeds of five shapes and rare slow runs, up to 18% do."
     )
     if gap == 0:
         noisier = f"{skewed.config} look more skewed, or skewed and noisier, in others {other.config}'s."
@@ -198,8 +201,8 @@ def _about_modes(sides: Sides, settings: Settings) -> Iterator[str]:
     names = [side.config for side, two in zip(sides, two_modes(two_sample(*sides)), strict=True) if two]
     if names and settings.estimand is Estimand.GEOMETRIC_MEAN:
         yield (
-            f"The runs of {listed(names)} seem to end at one of two speeds. A shape may show only one of "
-            "them, and then seems to have little noise. So each shape has at least the noise of all shapes."
+            f"The runs of {listed(names)} seem to end at one of two speeds. The seeds of a shape may all end "
+            "at the same one, and vary too little. So each shape has at least the pooled noise of all."
         )
 
 
@@ -208,8 +211,8 @@ def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[st
     if settings.paired and few and len(rows) > 1:
         which = "all shapes" if few == len(rows) else f"{few} of {len(rows)} shapes"
         yield (
-            f"At-least counts need {FEWEST_PAIRS} pairs per shape. They leave out {which} with fewer, "
-            "whose verdicts alone count."
+            f"At-least counts need {FEWEST_PAIRS} pairs per shape. With fewer, as in {which}, only verdicts "
+            "count."
         )
 
 
@@ -243,7 +246,7 @@ def _about_resolution(
     together = math.ceil(smallest / needed - 1e-9)
     what = f"the correction over {tested:,} shapes" if tested > 1 else "a difference"
     least, asked = (p_value(p) if p > 1e-4 else f"{p:.2g}" for p in (smallest, needed))
-    limits = f"The smallest p of these {settings.unit}s is {least}; {what} requires {asked}"
+    limits = f"The smallest possible p of these {settings.unit}s is {least}; {what} requires {asked}"
     if settings.procedure.step_up and together <= len(judged):
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:
@@ -254,9 +257,9 @@ def _about_resolution(
         if settings.look_alpha is None and joint.fits(settings.difference_test):
             fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)
             fewer = max(fewer, 0 if settings.paired else fewest_for_max_t(tested))
-            by_max_t = f", or {fewer} of every shape by max-T, which is then the default"
+            by_max_t = f", or {fewer} of every shape: then max-T is the default correction"
             takes += by_max_t if fewer < enough else ""
-        yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
+        yield f"No single shape can be shown to differ. {limits}. Run {takes}."
 
 
 def _about_units(judged: Sequence[Comparison]) -> Iterator[str]:
@@ -295,23 +298,22 @@ def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) ->
     unit = settings.unit
     if fewest < FEWEST_PAIRS and shapes > 1:
         yield (
-            f"{fewest} {unit}s do not show whether noise has two modes or neighbouring {unit}s are alike. "
-            "If so, far more than 5% of reports have a false equivalence, bound or count."
+            f"{fewest} {unit}s are too few to show two modes, or correlated neighbours. With either, far "
+            "more than 5% of reports have a false equivalence, bound or count."
         )
     one_kind = 1 - (1 - 2.0 ** (1 - fewest)) ** shapes
     if fewest >= FEWEST_PAIRS and shapes > 1 and one_kind >= _ONE_KIND and not settings.paired:
         yield (
             "If half of the runs of a configuration end at a slower speed, the chance is "
-            f"{percent(one_kind)} that the {fewest} seeds of some shape show one speed only. Then its "
+            f"{percent(one_kind)} that all {fewest} seeds of some shape end at the same speed. Then its "
             "verdict may be wrong."
         )
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN and not hidden:
         far = "faster" if settings.estimand.searches > 1 else "slower"
-        chance = f"{'an' if percent(unseen).startswith(('8', '11', '18')) else 'a'} {percent(unseen)} chance"
         yield (
-            f"If 1 {unit} in 10 is far {far}, there is {chance} that {fewest} {unit}s show "
-            f"none. Intervals cannot allow for what no {unit} shows."
+            f"If 1 {unit} in 10 is far {far}, {fewest} {unit}s miss all of these with a chance of "
+            f"{percent(unseen)}. Then the interval may be wrong: run more {unit}s."
         )
 
 

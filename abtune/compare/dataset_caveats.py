@@ -17,10 +17,9 @@ from abtune.text import count, percent, shell_path, shortened, some_of
 def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) -> Iterator[str]:
     """Yield which shapes and configurations of a dataset the analysis is not about."""
     if shapes < dataset.sizes["shape"]:
-        these = "this one" if shapes == 1 else f"these {shapes}"
         yield (
-            f"{shapes} of the dataset's {dataset.sizes['shape']} shapes: tests are corrected over {these} "
-            "only. --show selects shapes for display and corrects over all."
+            f"Tests are corrected over {shapes} of the dataset's {dataset.sizes['shape']} shapes. To show "
+            "some and correct over all, give --show in place of --shapes."
         )
     others = sorted({*labels_of(dataset, "config")} - {settings.baseline, settings.candidate})
     if others and settings.of_candidates == 1:
@@ -37,8 +36,8 @@ def of_sources(dataset: xr.Dataset) -> Iterator[str]:
     """Yield the weakness of times by which winners were picked, and of times that were throughputs."""
     if of_searches(dataset):
         yield (
-            "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
-            "are too short. The configuration with the noisier timings gains most from it."
+            "The searches chose winners by these very timings. The luckiest timing wins, so times are too "
+            "short (selection bias), most where timings are noisier. Time the winners again."
         )
     if of_throughputs(dataset):
         yield "These are throughputs. A time here is that of 10^9 operations or bytes, not of a run."
@@ -60,7 +59,7 @@ def of_fairness(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
         (few, fewer), (many, more) = sorted(sides)
         yield (
             f"{CONFOUNDED}: on average a search of {more} made {many:,.0f} trials, and one of {fewer} "
-            f"{few:,.0f}. More trials find faster kernels. Give both as many, or see --section curve."
+            f"{few:,.0f}. More trials find faster kernels. Give both the same number, or see --section curve."
         )
 
 
@@ -79,12 +78,11 @@ def of_copies(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
         for name, own in zip(names, timings[:, varies], strict=True):
             if len(np.unique(own[~np.isnan(own)])) >= _COPIED:
                 first = firsts.setdefault(own.tobytes(), name)
-                copies += [f"{name} of {first}"] * (first != name)
+                copies += [f"{name} from {first}"] * (first != name)
         if copies:
             yield (
-                f"{config}: {count(len(copies), 'seed')} with exactly the timings of another, as copies have "
-                f"(seed {some_of(copies)}). A run counts once. With copies, intervals are too narrow, and "
-                "verdicts too sure."
+                f"{config}: {count(len(copies), 'seed')} with timings copied from another (seed "
+                f"{some_of(copies)}). Take copies out: they make intervals too narrow, and verdicts too sure."
             )
 
 
@@ -134,6 +132,6 @@ def of_throttling(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     every = np.bitwise_or.reduce(np.concatenate(sides))
     reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
     yield (
-        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of {names[0]}'s rounds and "
+        f"The GPU lowered its clock ({reasons}) in {percent(shares[0])} of {names[0]}'s timing rounds and "
         f"{percent(shares[1])} of {names[1]}'s."
     )

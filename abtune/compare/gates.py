@@ -215,8 +215,9 @@ def _for_not_slower(row: Evidence, settings: Settings, least: float) -> Gate:
         bound = f"The boost is at least {bound_percent(least)}{' (one-sided)' * (least > 0)}."
     if least > row.boost_at_least:
         known = f"every shape {known}"
-        kept = f"loses at most {bound_percent(least)[1:]}" if least < 0 else "is not slower"
-        bound = f"Like every shape, it {kept}."
+        bound = "Like every shape, it is not slower."
+        if least < 0:
+            bound = f"The boost is at least {bound_percent(least)}, as in every shape."
     return Gate(
         of=Rule.NOT_SLOWER,
         asks=f"it is shown to lose at most {plain_percent(settings.tolerance)}",
@@ -273,7 +274,7 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
         short = _short_of(row.p, "p", settings)
         return f"The interval excludes zero, but the test finds no difference ({short})."
     short = _short_of(row.p_adjusted, "adjusted p", settings)
-    return f"The difference does not survive the correction over the shapes ({short})."
+    return f"The difference is not significant after the correction over the shapes ({short})."
 
 
 def _short_of(p: float, name: str, settings: Settings) -> str:
@@ -292,7 +293,7 @@ def _how_large(row: Evidence, settings: Settings) -> str:
     if _beyond(low, high, settings.margin) or row.boost_at_least >= settings.margin:
         how = "by more"
     elif _beyond(row.boost_low, row.boost_high, settings.margin):
-        how = "but the bounds of all shapes at once allow less"
+        how = "but the interval for all shapes at once allows less"
     elif margin_ends(settings.margin)[0] < low and high < settings.margin:
         how = "but by less"
     start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"

@@ -115,8 +115,8 @@ def _caveats(matched: Booleans, replicated: Booleans, fewest: int, *, paired: bo
     unseen = 0.8**fewest
     if fewest > 1 and unseen >= _UNSEEN:
         yield (
-            f"If 1 shape in 5 gains far more than others, the chance is {percent(unseen)} that {fewest} "
-            "shapes show none. The boosts expected for other shapes cannot allow for it."
+            f"If 1 shape in 5 gains far more than the rest, {fewest} shapes miss all of these with a chance "
+            f"of {percent(unseen)}. Then boosts expected for others are too low: measure more shapes."
         )
 
 
@@ -231,5 +231,5 @@ def _program_time(sides: Sides, shapes: tuple[str, ...], weights: Weights, level
         total=float(sum(weights.calls.values())),
         left_out=(*unknown, *missing),
         not_covered=weights.not_covered,
-        meaning="time of all calls of the program (error from the seeds)",
+        meaning="time of all calls of the program (interval: noise of the seeds)",
     )

@@ -153,9 +153,9 @@ def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
     verb = "is" if number == 1 else "are"
     if bound <= verdicts:
         return f"{_every(number) if number == shapes else format(number, ',')} {verb} shown {word}"
-    if number == shapes:  # and so each is known by name
+    if number == shapes:  # and so each is identified
         return f"{_every(number)} {verb} {word} ({verdicts or 'none'} by their own verdicts)"
-    return f"at least {number:,} {verb} {word} ({verdicts or 'none'} known by name)"
+    return f"at least {number:,} {verb} {word} ({verdicts or 'none'} identified)"
 
 
 def _every(shapes: int) -> str:

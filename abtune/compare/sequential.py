@@ -106,17 +106,17 @@ def _about_looks(
     yield (
         f"{unit.capitalize()} were added until a shape was settled. "
         f"Looks at {listed(str(look.seeds) for look in looks)} {unit} "
-        f"spend {listed(percent(look.alpha) for look in looks)} of false alarms. The boost of a shape "
-        "that an early look settled is slightly optimistic."
+        f"allow {listed(percent(look.alpha) for look in looks)} of false alarms. The boost of a shape "
+        "that an early look settled is slightly exaggerated."
     )
     if dropped:
         when = [
             f"{count(dropped.count(look), 'shape')} after {look.seeds}" for look in looks if look in dropped
         ]
         yield (
-            f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). This selects: "
-            "boosts of the others are optimistic by about 1%, and their 95% intervals include the true boost "
-            "in 92% of cases (simulated, docs/statistics.md)."
+            f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). So boosts of "
+            "the others are about 1% too large (selection bias), and 92% of their 95% intervals include the "
+            "true boost (simulated, docs/statistics.md)."
         )
     if all_have < looks[-1].seeds:
         yield f"The overall boosts rest on the first {all_have} {unit} of every shape, before any was chosen."

@@ -21,7 +21,7 @@ from abtune.stats.variance import mean_of_known, median_of_known, moments
 
 _FEWEST_SEEDS = 5
 FEWEST_SHAPES = 5
-PERHAPS_CHANCE = f"Fewer than {FEWEST_SHAPES} shapes do not show whether that is chance."
+PERHAPS_CHANCE = f"With fewer than {FEWEST_SHAPES} shapes, that may be chance."
 # A gap counts from this size on, if it is this many standard errors away from zero.
 _GAP, _ERRORS = 0.3, 2.0
 # Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for

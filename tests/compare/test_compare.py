@@ -17,7 +17,7 @@ from abtune.dataset.build import make_dataset
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 
-ROUNDED = "The interval and the verdict leave out what the timer rounds away."
+ROUNDED = "The interval and the verdict ignore the rounding of the timer."
 
 
 def numbers(analysis: abtune.Analysis) -> np.ndarray:
@@ -200,9 +200,9 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
     assert "All 29 are faster (none by their own verdicts)" in analysis.sentence
     assert (
-        "No single shape can be shown to differ. The smallest p of these seeds is 0.0079; the correction "
-        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 5 of every shape by max-T, "
-        "which is then the default."
+        "No single shape can be shown to differ. The smallest possible p of these seeds is 0.0079; the "
+        "correction over 29 shapes requires 0.0017. Run 7 seeds per configuration, or 5 of every shape: then "
+        "max-T is the default correction."
     ) in analysis.caveats
     reason = "No difference can pass Holm's correction with 5+5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
@@ -215,9 +215,9 @@ def test_a_level_beyond_random_splits_takes_fewer_seeds() -> None:
     many = make_sweep(np.full(29, 0.5), n=16, noise=0.01)
     analysis = abtune.analyze(many, level=0.9999, correction="holm")
     assert (
-        "No single shape can be shown to differ. The smallest p of these seeds is 1e-05; the correction over "
-        "29 shapes requires 3.4e-06. It takes 11 to 15 seeds per configuration, or 9 of every shape by "
-        "max-T, which is then the default."
+        "No single shape can be shown to differ. The smallest possible p of these seeds is 1e-05; the "
+        "correction over 29 shapes requires 3.4e-06. Run 11 to 15 seeds per configuration, or 9 of every "
+        "shape: then max-T is the default correction."
     ) in analysis.caveats
     fewer = abtune.analyze(make_sweep(np.full(29, 0.5), n=12, noise=0.01), level=0.9999)
     assert {row.verdict for row in fewer.comparisons} == {Verdict.IMPROVED}
@@ -280,10 +280,10 @@ def test_few_seeds_against_many_are_mentioned(n: int, m: int, said: str) -> None
 def test_rare_failures_are_mentioned_until_they_would_show() -> None:
     """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
     notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)
-    assert "If 1 seed in 10 is far slower, there is a 35% chance that 10 seeds show none." in notes
+    assert "If 1 seed in 10 is far slower, 10 seeds miss all of these with a chance of 35%." in notes
     two = " ".join(abtune.analyze(make_sweep(0.1, n=2)).caveats)
-    assert "there is an 81% chance that 2 seeds show none." in two
-    assert "seeds miss it" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
+    assert "2 seeds miss all of these with a chance of 81%." in two
+    assert "seeds miss all" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
 
 
 def test_winners_timed_once_are_mentioned() -> None:
@@ -357,8 +357,9 @@ def test_scatter_below_that_of_the_timings_is_mentioned() -> None:
     latency = dataset["latency"].copy(deep=True)
     latency[..., 0, :] *= 1.01
     row = abtune.analyze(dataset.assign(latency=latency)).comparisons[0]
-    assert (
-        "mainline and async: timing noise exceeds seed noise here, so the larger one is used." in row.caveats
+    assert row.caveats == (
+        "mainline and async: the measurement error of a seed exceeds the noise between seeds, and replaces "
+        "it. Time more rounds.",
     )
     assert row.boost_high - row.boost_low > 0.005
 

@@ -70,7 +70,8 @@ def evidence(**numbers: Any) -> Evidence:
             {"boost_low_simultaneous": -0.08, "boost_high_simultaneous": 0.21},
             {},
             Verdict.IMPROVED,
-            "Faster (adjusted p 0.010), but the bounds of all shapes at once allow less than the 2% margin.",
+            "Faster (adjusted p 0.010), but the interval for all shapes at once allows less than the 2% "
+            "margin.",
         ),
         (
             {"boost": 0.01, "boost_low": 0.005, "boost_high": 0.015, "p_equivalence_adjusted": 0.001},
@@ -136,15 +137,15 @@ def evidence(**numbers: Any) -> Evidence:
             {"p_adjusted": 0.06},
             {},
             Verdict.INCONCLUSIVE,
-            "The difference does not survive the correction over the shapes (adjusted p 0.060). 10+10 "
-            "seeds find a boost of 4% or more (80% power).",
+            "The difference is not significant after the correction over the shapes (adjusted p 0.060). "
+            "10+10 seeds find a boost of 4% or more (80% power).",
         ),
         (
             {"p": 0.02, "p_adjusted": 0.04},
             {"of_candidates": 2},
             Verdict.INCONCLUSIVE,
-            "The difference does not survive the correction over the shapes (adjusted p 0.040, at a level of "
-            "2.5%). 10+10 seeds find a boost of 4% or more (80% power).",
+            "The difference is not significant after the correction over the shapes (adjusted p 0.040, at a "
+            "level of 2.5%). 10+10 seeds find a boost of 4% or more (80% power).",
         ),
         (
             {"p": 0.0501, "p_adjusted": 0.12},
@@ -264,7 +265,7 @@ def test_a_difference_is_compared_with_the_margin(low: float, high: float, said:
 def test_the_margin_is_compared_with_the_simultaneous_interval() -> None:
     """A shape's own interval beyond the margin is not enough where many shapes are claimed at once."""
     row = evidence(boost_low=0.03, boost_low_simultaneous=0.01, boost_high_simultaneous=0.09)
-    assert "all shapes at once allow less than the 2% margin" in judge(row, SETTINGS).reason
+    assert "all shapes at once allows less than the 2% margin" in judge(row, SETTINGS).reason
     assert "by more than the 2% margin" in judge(row, replace(SETTINGS, correction="none")).reason
 
 
@@ -360,7 +361,7 @@ def test_failures_of_one_side_make_few_false_differences_of_three_shapes() -> No
         rows = report.comparisons
         wrong += any(row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in rows)
         without += any(max(row.p_adjusted, row.p_welch_adjusted) <= 0.05 for row in rows)
-        told += any("Fewer than 5 shapes do not show whether" in caveat for caveat in report.caveats)
+        told += any("With fewer than 5 shapes, that may be chance." in caveat for caveat in report.caveats)
     assert wrong <= 4
     assert without >= 8
     assert told >= 36
@@ -452,8 +453,8 @@ def test_the_bound_of_an_improved_shape_is_no_loss() -> None:
 @pytest.mark.parametrize(
     ("bound", "said"),
     [
-        (-0.0305, "Like every shape, it loses at most 3.1%."),
-        (-1e-17, "Like every shape, it loses at most 0%."),
+        (-0.0305, "The boost is at least -3.1%, as in every shape."),
+        (-1e-17, "The boost is at least +0%, as in every shape."),
         (0.0, "Like every shape, it is not slower."),
         (0.2, "Like every shape, it is not slower."),
     ],

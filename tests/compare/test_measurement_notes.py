@@ -54,7 +54,7 @@ def test_timing_is_held_against_the_search(session: float, said: str) -> None:
 def test_throttling_is_said_of_each_side(bits: float, said: str) -> None:
     """Rounds in which the clock was held down are counted; idleness and fixed clocks are not that."""
     notes = [note for note in abtune.analyze(dataset(0.001, throttled=bits)).caveats if "clock" in note]
-    whole = f"The GPU held its clock down ({said}) in 0% of a's rounds and 20% of b's."
+    whole = f"The GPU lowered its clock ({said}) in 0% of a's timing rounds and 20% of b's."
     assert notes == ([whole] if said else [])
 
 
@@ -79,7 +79,7 @@ def test_a_seed_far_from_the_others_is_said(factor: float, said: str) -> None:
 def copies(log: np.ndarray) -> list[str]:
     labels = [f"s{number}" for number in range(len(log))]
     made = abtune.make_dataset(np.exp(log - 8), shapes=labels, configs=["old", "new"])
-    return [note for note in abtune.analyze(made).caveats if "exactly the timings" in note]
+    return [note for note in abtune.analyze(made).caveats if "timings copied" in note]
 
 
 def test_copied_runs_are_told() -> None:
@@ -91,11 +91,11 @@ def test_copied_runs_are_told() -> None:
     five[:, 1, 5:] = log[:, 1, :5]
     alike[:, 0] = log[:, 0, :1]
     alike[0, 0, 0] += 0.1  # only one shape varies
-    assert [note[:78] for note in copies(one)] == [
-        "old: 1 seed with exactly the timings of another, as copies have (seed 7 of 2)."
+    assert [note[:63] for note in copies(one)] == [
+        "old: 1 seed with timings copied from another (seed 7 from 2). T"
     ]
     assert copies(five)[0].startswith("new: 5 seeds with")
-    assert "(seed 5 of 0, 6 of 1, 7 of 2 and 2 more)" in copies(five)[0]
+    assert "(seed 5 from 0, 6 from 1, 7 from 2 and 2 more)" in copies(five)[0]
     assert not copies(alike)
 
 

@@ -172,8 +172,8 @@ def test_too_few_pairs_for_the_correction() -> None:
         which = "Holm's correction" if correction == "holm" else "the test"
         no = f"No difference can pass {which} with {pairs} pairs. It takes {takes}."
         assert no in analysis.comparisons[0].reason
-        less = ", or 6 of every shape by max-T, which is then the default" if correction == "holm" else ""
-        assert any(f"It takes {takes} pairs{less}." in note for note in analysis.caveats)
+        less = ", or 6 of every shape: then max-T is the default correction" if correction == "holm" else ""
+        assert any(f"Run {takes} pairs{less}." in note for note in analysis.caveats)
 
 
 def test_six_pairs_without_noise_differ() -> None:
@@ -340,8 +340,8 @@ def test_skewed_differences_are_told() -> None:
     assert told == [
         "The differences of the pairs look skewed: now and then async is far slower. A verdict of improved "
         "or equivalent must also pass a bootstrap-t test. Still, up to 11% of such reports overstate how "
-        "many shapes are faster or not slower (simulated, docs/statistics.md). Of five shapes with five "
-        "seeds, up to 18% do where runs fail rarely."
+        "many shapes are faster or not slower (simulated, docs/statistics.md). With five seeds of five "
+        "shapes and rare slow runs, up to 18% do."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
 

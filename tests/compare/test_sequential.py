@@ -198,13 +198,13 @@ def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     assert none.verdict is Verdict.INCONCLUSIVE
     assert none.baseline.n == 5
     assert none.reason.startswith("After 5 seeds, at a level of 1%: Not promising (p 0.")
-    bound = bound_percent(none.boost_at_least)[1:]
-    assert none.reason.endswith(f"Like every shape, it loses at most {bound}.")
+    bound = bound_percent(none.boost_at_least)
+    assert none.reason.endswith(f"The boost is at least {bound}, as in every shape.")
     assert not [note for note in none.caveats if "missing" in note]
     told = [note for note in analysis.caveats if "without promise" in note]
     assert len(told) == 1
     assert "1 shape after 5 (--why names them)" in told[0]
-    assert "optimistic by about 1%" in told[0]
+    assert "about 1% too large" in told[0]
     assert not [note for note in abtune.analyze(with_looks(dataset)).caveats if "without promise" in note]
 
 

@@ -114,7 +114,7 @@ def test_what_holds_of_many_steps_is_told_once() -> None:
     skewed = [caveat for caveat in caveats if "looks skewed" in caveat]
     assert len(skewed) == 1
     assert skewed[0].startswith("2 to 3, 3 to 4, 4 to 5 (A to B): The noise of the change")
-    assert "Fewer than 5 shapes do not show whether that is chance." in skewed[0]
+    assert "With fewer than 5 shapes, that may be chance." in skewed[0]
 
 
 def test_datasets_of_one_origin_share_a_sentence() -> None:
