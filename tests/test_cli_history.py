@@ -47,7 +47,7 @@ def test_a_folder_is_one_table(run: Run, monkeypatch: pytest.MonkeyPatch, width:
     assert [line.split()[0] for line in lines[heading + 1 : heading + 4]] == ["overall", "shape0", "shape1"]
     assert "¹" in lines[heading + 2]
     assert lines[heading + 2].split()[:2] == ["shape0", "changed"]
-    assert "¹ Changed since the dataset before." in outcome.out
+    assert "¹ Changed since the previous dataset." in outcome.out
 
 
 def test_the_remark_says_whose_interval_has_no_room(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

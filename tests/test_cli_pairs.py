@@ -153,7 +153,7 @@ def test_a_shape_is_explained_by_its_pairs(run: Run) -> None:
     assert boosts == pytest.approx(dict(enumerate(np.expm1(log[0] - log[1]))))
     text = words(run, "analyze", "shared.nc", "--explain", "s2")
     assert "Boosts of the pairs, % (seed): " in text
-    assert "No single pair: without any one of them the verdict stays improved." in text
+    assert "No single pair would: without any one the verdict stays improved." in text
     assert "two whole pairs (9)" in text
     close = words(run, "analyze", "shared.nc", "--explain", "s0", "--margin", "3")
     assert "pairs find it with 80% power" in close
@@ -204,7 +204,7 @@ def test_compare_says_what_is_left_at_equal_knowledge(run: Run) -> None:
     means = [f"{100 * mean['change']:+.1f}" for mean in (separate, shared)]
     for text, (one, two) in zip(texts, (means, means[::-1]), strict=True):
         assert re.search(rf" overall \S+ \S+ to \S+ {re.escape(f'{one} {two}')} ", text)
-        assert "The change is luck or effort of separate searches" in text
+        assert "So a change shows what separate searches add" in text
         assert "Not the same in A and B: design (" in text
     assert "separate searches" not in words(run, "compare", "shared.nc", "other.nc")
     assert "separate searches" not in words(run, "compare", "shared.nc", "separate.nc", "--config", "async")
@@ -226,7 +226,7 @@ def test_merge_keeps_designs_apart(run: Run) -> None:
 
 def test_trials_are_compared_in_pairs(run: Run) -> None:
     """By the curve; before the first exchange a side knows its own schedules only."""
-    note = "Until searches first exchange schedules, each side knows its own only."
+    note = "Before the first exchange, each search knows only its own schedules."
     curve = read(run, "analyze", "shared.nc", "--section", "report,curve")["curve"]
     points = [shape["points"][-1] for shape in curve["shapes"]]
     assert [point["n_candidate"] for point in points] == [10, 10, 9]
@@ -250,7 +250,7 @@ def test_pairs_are_planned_with_the_noise_of_separate_runs(run: Run) -> None:
     one, two = (separate[side]["spread"] for side in ("baseline", "candidate"))
     assert correlated["baseline"]["spread"] == pytest.approx(np.sqrt(one**2 + two**2 - one * two))
     assert correlated["needs"][3]["seeds"] < separate["needs"][3]["seeds"]
-    assert "a correlation of 0.5. No dataset shows it." in words(
+    assert "The correlation of pairs, 0.5, is given, not measured." in words(
         run, "power", "separate.nc", "--correlation", "0.5"
     )
     refused = run("power", "shared.nc", "--correlation", "0.5")

@@ -82,7 +82,11 @@ def test_single_runs_in_other_formats(run: Run) -> None:
 @pytest.mark.parametrize(
     ("dataset", "options", "said"),
     [
-        (PILOT, ["--section", "report,single-run"], "no shape has one run of both mainline and async"),
+        (
+            PILOT,
+            ["--section", "report,single-run"],
+            "no shape has exactly one run of mainline and one of async",
+        ),
         (PUBLISHED, ["--section", "report,single-run", "--format", "csv"], "CSV cannot show single-run"),
     ],
 )
@@ -384,6 +388,6 @@ def test_timings_of_one_process_point_to_their_section(run: Run, empty_folder: P
     (empty_folder / "t.csv").write_text("old_ms,new_ms\n1,2\n1,2\n", encoding="utf-8")
     run("import", "t.csv", "--shape", "f", "--out", "t.nc")
     text = run("analyze", "t.nc").out
-    assert "import them with --seed-is timing" in text
+    assert "import with --seed-is timing" in text
     assert "--section single-run" not in text
     assert "--seed-is" not in run("analyze", "t.nc", "--section", "report,timings").out

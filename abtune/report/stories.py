@@ -77,7 +77,8 @@ def sample_parts(sides: Sequence[Sample]) -> Iterator[Part]:
 def gate_sentences(row: Comparison) -> tuple[str, ...]:
     """Return what was asked of a shape and what was found."""
     return tuple(
-        f"{'yes' if gate.passed else 'NO'}: for {gate.of}, {gate.asks} ({gate.found})." for gate in row.gates
+        f"{'met' if gate.passed else 'NOT met'}, for {gate.of}: {gate.asks} ({gate.found})."
+        for gate in row.gates
     )
 
 

@@ -59,8 +59,7 @@ _ORDERS: dict[str, Callable[[Comparison], Any]] = {
 
 ONE_RUN_PER_CELL = "One run per cell: --section single-run says what such a table supports."
 TIMINGS_OF_ONE_RUN = (
-    "If each timing was of a process of its own, import them with --seed-is timing. If not, --section "
-    "timings says what they show."
+    "If each timing comes from its own process, import with --seed-is timing. If not, see --section timings."
 )
 
 
@@ -165,7 +164,7 @@ def _all_shapes(analysis: Analysis, view: View) -> Iterator[Part]:
         yield _claims(analysis)
     if several and (worst := analysis.worst) and bound_percent(worst.boost_low) != NO_BOUND:
         limit = bound_percent(worst.boost_low)[1:]  # without its sign
-        slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
+        slowest = f"No shape is slower by more than {limit}. The largest loss is possible in {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."
         yield Prose(slowest if worst.boost_low < 0 else least)
 

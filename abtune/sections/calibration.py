@@ -284,8 +284,8 @@ _SIMULATED = (
     "The shapes of a configuration share the form of the noise, and their spreads are shrunk towards a "
     "common one. coverage: the interval includes the true boost. false alarm: a difference is claimed "
     "where there is none; uncorrected. equivalent: equivalence is claimed where nothing differs. Last "
-    "columns: every shape has this true boost, and it is found; corrected over the shapes. A failure that "
-    "no seed has shown counts nowhere."
+    "columns: every shape has this true boost, and it is found; corrected over the shapes. A rare failure "
+    "that no seed shows is not simulated."
 )
 
 

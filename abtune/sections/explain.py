@@ -284,7 +284,7 @@ def _seeds_left_out(sensitivity: Sensitivity, verdict: Verdict, *, paired: bool)
         return
     if not sensitivity.without_seed:
         kind = "pair" if paired else "seed"
-        yield f"No single {kind}: without any one of them the verdict stays {verdict.words}."
+        yield f"No single {kind} would: without any one the verdict stays {verdict.words}."
     groups: dict[tuple[Verdict, str], list[str]] = {}
     for seed in sensitivity.without_seed:
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))

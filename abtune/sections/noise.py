@@ -121,9 +121,8 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
         yield (
-            f"{fewest} seeds say little of a standard deviation. With normal noise it may be {times:.2g} "
-            "times as large. Where one seed in five goes wrong, its interval covers 70 to 90% instead of "
-            "95%."
+            f"With {fewest} seeds of normal noise, the standard deviation may be {times:.2g} times as large. "
+            "Where one seed in five is far slower, 70 to 90% of its 95% intervals hold."
         )
 
 
@@ -141,7 +140,7 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
             "machine, would help."
         )
     elif known:
-        yield "The error is less than a tenth of the noise."
+        yield "The error is less than a tenth of the noise, so more timings would hardly help."
 
 
 def _about_failures(trials: Sequence[Trials | None]) -> Iterator[str]:
@@ -153,7 +152,7 @@ def _about_failures(trials: Sequence[Trials | None]) -> Iterator[str]:
 
 _WHAT = (
     "Standard deviations of log latency. noise: between seeds, without the measurement error; its interval "
-    "has the wider limits of two, by chi-square and by Bonett, who allows for skewed noise. session: between "
+    "has the wider limits of chi-square and of Bonett, who allows for skewed noise. session: between "
     "rounds of one winner. timing: within a round. ICC: correlation of two timings of one winner. error: "
     "standard error of a seed's value. share: the error as a share of the noise."
 )

@@ -43,7 +43,7 @@ def _chance(wins: Improvement, level: float) -> str:
         return "No shape has timings of both configurations."
     interval = f" ({plain_percent(level)} interval {100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
     bounds = "" if math.isnan(wins.low) else interval
-    return f"{wins.meaning.capitalize()}: {100 * wins.probability:.0f}%{bounds}; 50% is a fair coin."
+    return f"{wins.meaning.capitalize()}: {100 * wins.probability:.0f}%{bounds}; 50% is a tie."
 
 
 def _spread(overall: Overall, alpha: float) -> Iterator[str]:
@@ -53,14 +53,14 @@ def _spread(overall: Overall, alpha: float) -> Iterator[str]:
         tau, share = percent(spread.between), percent_cell(spread.share, 0, signed=False)
         differ = "differ" if spread.p <= alpha else "are not shown to differ"
         yield (
-            f"The boosts of the shapes {differ}: p {p_value(spread.p)} (Brown and Forsythe's F). True "
-            f"boosts spread by about {tau} (tau). True differences make {share}% of the variance of the "
-            "estimates (I2)."
+            f"The boosts of the shapes {differ}: p {p_value(spread.p)} (Brown and Forsythe's F). The "
+            f"standard deviation of true boosts is about {tau} (tau). True differences make {share}% of the "
+            "variance of the estimates (I2), and noise the rest."
         )
     if len(overall.few_kinds) > 1:
         yield (
-            f"The shapes are of {len(overall.by_kind)} kinds. If shapes of one kind have something in "
-            "common, the interval of shapes like these is too narrow. The lines by kind do not depend on it."
+            f"The shapes are of {len(overall.by_kind)} kinds. If boosts within a kind are correlated, the "
+            'interval of "shapes like these" is too narrow. Then use the lines by kind.'
         )
 
 

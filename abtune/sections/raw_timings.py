@@ -110,7 +110,7 @@ def _about_series(logs: Floats, gaps: int, freedom: int) -> Iterator[str]:
     if n < _ENOUGH:
         yield f"{n} timings are few, so the interval has {count(freedom, 'degree')} of freedom."
     if gaps:
-        yield f"{count(gaps, 'timing')} missing between others, which count as consecutive."
+        yield f"{count(gaps, 'timing')} missing. Those before and after a gap count as consecutive."
     if different == 1:
         yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
         return
@@ -122,8 +122,8 @@ def _about_series(logs: Floats, gaps: int, freedom: int) -> Iterator[str]:
         yield "The first timing is the slowest, perhaps because nothing was warmed up. It counts."
     if (worth := independent_worth(logs)) < WORTH_TOO_LITTLE:
         yield (
-            f"{n} timings are worth {worth:.0f} independent ones. With so much dependence, 95% intervals "
-            "cover about 80%."
+            f"{n} dependent timings are worth {worth:.0f} independent ones. Then about 80% of 95% intervals "
+            "hold."
         )
 
 
@@ -141,7 +141,7 @@ def _about_processes(series: Sequence[Series]) -> Iterator[str]:
         gap, reach = _gap(rounds), math.expm1(max(row.half_width for row in rounds))
         times = f"{gap / reach:.0f} times less" if gap > 2 * reach > 0 else "so they may agree"
         yield (
-            f"Rounds hint at it: the means of {len(rounds)} rounds of {rounds[0].config} are "
+            f"Rounds hint at such differences: the means of {len(rounds)} rounds of {rounds[0].config} are "
             f"{percent(gap)} apart. An interval within a round has a half-width of {percent(reach)}, {times}."
         )
 
@@ -171,8 +171,8 @@ _WHAT = (
 )
 _MEANS = (
     "mean: geometric. +-: half-width of its {level} interval, which allows for dependent timings (equally "
-    "weighted cosines). slowest: over the median. at: which timing that is. No timing is left out. Where "
-    "slow ones pull the mean, the median is steadier."
+    "weighted cosines). slowest: above the median. at: its number. No timing is left out. Where slow ones "
+    "pull the mean, the median is steadier."
 )
 
 

@@ -71,8 +71,8 @@ def describe_single_runs(analysis: Analysis) -> SingleRun:
     rows = [row for row in analysis.comparisons if row.n == (1, 1)]
     if not rows:
         raise InputError(
-            f"no shape has one run of both {names[0]} and {names[1]}; with several seeds, the report itself "
-            "judges the shapes"
+            f"no shape has exactly one run of {names[0]} and one of {names[1]}; the report itself judges "
+            "shapes with several seeds"
         )
     used = {row.shape for row in rows}
     logs = np.log([row.baseline.latency for row in rows]) - np.log([row.candidate.latency for row in rows])
@@ -141,17 +141,17 @@ _NO_VERDICT = (
     "run of each does not show how large that luck is."
 )
 _TOGETHER = (
-    "Are shapes like these faster? The two rows are two answers to this one question, not two confirmations. "
+    "Are shapes like these faster? The rows mean and faster are two answers from the same data. "
     "mean: geometric mean boost with Student's t on logs. faster: share of shapes with the sign test and the "
-    "exact (Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected "
-    "for the number of rows."
+    "exact (Clopper-Pearson) interval, whatever the size of boosts. p: test of no boost, not corrected over "
+    "the rows."
 )
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
-    "coefficient of variation. spread: standard deviation of the log boosts over shapes. True differences "
-    "and the noise of two runs add up to it. So the noise of a run (root mean square of both "
+    "coefficient of variation. spread: standard deviation of the log boosts over shapes. It contains true "
+    "differences and the noise of two runs. So the noise of a run (root mean square of both "
     "configurations) is at most spread/sqrt(2). upper limit: one-sided {level}, chi-square, for normal "
-    "noise. If 1 run in 15 is far slower, it is too low in up to half of such tables (simulated, "
+    "noise. If 1 run in 15 is far slower, this limit is too low in up to half of such tables (simulated, "
     "docs/single-runs.md)."
 )
 _TIPPING = (
@@ -186,7 +186,7 @@ def _parts(result: SingleRun) -> Iterator[Part]:
     yield from _shape_by_shape(result.shapes)
     yield Prose(_TIPPING.format(odds=odds), remark=True)
     names = ", ".join(result.left_out)
-    left_out = [f"Left out, because they have not one run per configuration: {names}."] if names else []
+    left_out = [f"Left out, because they do not have one run per configuration: {names}."] if names else []
     yield Bullets((*result.caveats, *left_out))
 
 

@@ -258,4 +258,4 @@ def test_nothing_is_drawn_where_nothing_is_known() -> None:
 def test_the_slowest_shape_is_named_as_such() -> None:
     """A shape that is shown slower is not the least certain one."""
     text = render(typical_analysis(), 140)
-    assert "No shape is slower by more than 12.1%. The slowest may be" in text
+    assert "No shape is slower by more than 12.1%. The largest loss is possible in" in text

@@ -575,7 +575,7 @@ def test_failures_in_one_dataset_make_few_false_changes(shapes: int, most: int) 
         change = abtune.compare_datasets(before, after)
         wrong += any(row.verdict is ChangeVerdict.CHANGED for row in change.shapes)
         if shapes == 29:
-            said = "must also pass a bootstrap-t test. Intervals allow for no slow run that a shape hides."
+            said = "must also pass a bootstrap-t test. Intervals know only slow runs that their shape shows."
             assert any(said in caveat for caveat in change.caveats)
     assert wrong <= most
 

@@ -139,8 +139,8 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
     latency = [(point.latency_baseline, point.latency_candidate) for point in curve.overall[2:]]
     assert np.diff(latency, axis=0).max() <= 0
     assert curve.caveats[1].startswith("Some searches find no candidate that runs in their first 2 trials")
-    about = [note for note in curve.caveats if note.startswith("These shapes")]
-    assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i"]
+    about = [note for note in curve.caveats if note.startswith("The table of these shapes")]
+    assert [note[:38] for note in about] == ["The table of these shapes has 2 of 3: "]
 
 
 def test_without_two_searches_per_side_there_is_no_mean() -> None:

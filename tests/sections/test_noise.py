@@ -94,7 +94,9 @@ def test_few_seeds_are_described_as_far_as_they_go(n: int) -> None:
 def test_how_little_few_seeds_tell_is_said(n: int, times: str) -> None:
     """The factor is that of the chi-square interval, which the table of noise shows too."""
     notes = noise_of(make_sweep(0.0, n=n, rounds=2, timing_noise=0.001)).caveats
-    assert any(note.startswith(f"{n} seeds") and f"may be {times} times as large" in note for note in notes)
+    assert any(
+        note.startswith(f"With {n} seeds") and f"may be {times} times as large" in note for note in notes
+    )
 
 
 def test_only_the_analysed_shapes_are_described() -> None:

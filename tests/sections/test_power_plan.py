@@ -118,7 +118,7 @@ def test_failed_runs_are_added_to_a_plan(design: str | None, wanted: tuple[str, 
     )
     caveats = plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95).caveats
     assert tuple(caveat.split(" A plan")[0] for caveat in caveats) == wanted
-    assert caveats[0].endswith("so make 25% more." if design is None else "so make 43% more.")
+    assert caveats[0].endswith("so run 25% more." if design is None else "so run 43% more.")
 
 
 @given(cv=st.floats(0.001, 1.5), shapes=st.integers(1, 200))

@@ -139,7 +139,7 @@ def test_gaps_are_said_and_the_end_of_a_row_is_none() -> None:
     values[[3, 10]] = np.nan
     first, second = of(one_process(values, noise(2, 40))).series
     assert (first.n, second.n) == (48, 40)
-    assert said(first, "2 timings missing between others")
+    assert said(first, "2 timings missing. Those before and after a gap")
     assert not said(second, "missing")
 
 
@@ -155,7 +155,7 @@ def test_a_first_timing_that_is_slowest_is_said_and_counted() -> None:
 
 def test_strong_dependence_is_said() -> None:
     """A random walk is worth a few timings, and its interval is called doubtful. A drift's holds."""
-    assert said(only(of(one_process(np.cumsum(noise(1))))), "50 timings are worth ")
+    assert said(only(of(one_process(np.cumsum(noise(1))))), "50 dependent timings are worth ")
     assert not only(of(one_process(np.linspace(0, 0.02, 50) + noise(1)))).caveats
 
 

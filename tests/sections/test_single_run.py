@@ -110,8 +110,8 @@ def test_swapped_sides_and_units_change_no_tipping_point() -> None:
 @pytest.mark.parametrize(
     ("dataset", "said"),
     [
-        (make_sweep(0.1, n=4), "with several seeds, the report itself judges the shapes"),
-        (table([NAN]), "no shape has one run of both mainline and async"),
+        (make_sweep(0.1, n=4), "the report itself judges shapes with several seeds"),
+        (table([NAN]), "no shape has exactly one run of mainline and one of async"),
     ],
 )
 def test_other_designs_are_refused(dataset: xr.Dataset, said: str) -> None:

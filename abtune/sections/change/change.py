@@ -232,7 +232,7 @@ def _about_outliers(sides: Sequence[Sequence[Samples]], labels: Sequence[str]) -
             yield from of_outliers(side, labels, "change", f" in {name}")
             if exact := int(np.count_nonzero((side.noise == 0) & ~(side.floor > 0))):
                 agree = f"{side.config} in {name}: all seeds agree exactly in {count(exact, 'shape')}"
-                yield f"{agree}. Intervals and verdicts leave out what the timer rounds away."
+                yield f"{agree}. Intervals and verdicts ignore the rounding of the timer."
 
 
 def _about_others(
@@ -256,7 +256,7 @@ def _caveats(
     if shared and not same_winners:
         yield (
             f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "
-            "run of A. The datasets may depend on each other, and the intervals are then too wide."
+            "run of A. If the datasets are not independent, intervals are too wide."
         )
     if single := int(np.count_nonzero(~usable)):
         what = "common winners of each configuration" if same_winners else "seeds in every sample"
@@ -272,7 +272,7 @@ def _caveats(
         yield (
             "The noise of the change looks skewed, as where some runs of one configuration are far slower in "
             f"one dataset only.{chance} Verdicts of changed and unchanged must also pass a bootstrap-t test. "
-            "Intervals allow for no slow run that a shape hides."
+            "Intervals know only slow runs that their shape shows."
         )
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
     if failed:

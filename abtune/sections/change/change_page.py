@@ -23,9 +23,9 @@ VERDICTS = {kind: Cell(text=kind.value, tone=tone) for kind, tone in zip(ChangeV
 
 
 _OTHER_DESIGN = (
-    "One dataset has separate searches. In the other, both sides know the same schedules (equal knowledge), "
-    "and the boost is what each side makes of them. The change is luck or effort of separate searches: "
-    "schedules that one side found and the other did not."
+    "One dataset has separate searches. In the other, both sides know the same schedules (equal knowledge). "
+    "So a change shows what separate searches add: schedules that one side found, by luck or effort, and the "
+    "other did not."
 )
 
 
@@ -75,7 +75,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
 def _compared(change: Change) -> str:
     first, second = (names[::-1] for names in (change.configs_a, change.configs_b))
     what = f"Compared: the {change.quantity} of {' against '.join(first)}"
-    again = "Each winner that both time is compared with itself, so the noise of the searches cancels."
+    again = "Each winner in both datasets is compared with itself, so the noise of the searches cancels."
     compared = f"{what}{'' if first == second else f' with that of {second[0]}'}."
     return f"{compared} {again}" if change.same_winners else compared
 
@@ -191,8 +191,8 @@ def _history_page(history: History) -> Iterator[Part]:
     yield Prose(meaning, remark=True)
     alpha = plain_percent(alpha_of(history.level))
     changed = (
-        f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over shapes and "
-        f"steps). overall: its change excludes zero, at {alpha} shared by the steps."
+        f"Changed since the previous dataset. Shapes: the adjusted p is at most {alpha} (Holm over shapes "
+        f"and steps). overall: the interval of its change excludes zero ({alpha}, Bonferroni over steps)."
     )
     some = any(row.changed for row in history.moments)
     yield Bullets(history.caveats, footnotes=(changed,) if some else ())

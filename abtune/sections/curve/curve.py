@@ -43,10 +43,10 @@ from abtune.text import microseconds, percent_cell
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
-    "configurations look a little faster than they are. The one with the noisier timings gains most, and a "
-    "small boost may be this alone."
+    "configurations look too fast (selection bias), more so where timings are noisier. A small boost may be "
+    "this bias alone."
 )
-BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
+BEFORE_EXCHANGE = "Before the first exchange, each search knows only its own schedules."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,12 +122,12 @@ def _caveats(points: Sequence[Sequence[Point]], used: Booleans) -> Iterator[str]
         first = f"{max(late):,} trials" if max(late) > 1 else "trial"
         yield (
             f"Some searches find no candidate that runs in their first {first}. Rows up to there leave these "
-            "searches out, so they can look faster than later rows."
+            "searches out, and may look too fast."
         )
     if len(used) > 1 and used.any() and not used.all():
         yield (
-            f"These shapes: {used.sum()} of {len(used)}, those in which two searches per configuration found "
-            "a candidate that runs."
+            f"The table of these shapes has {used.sum()} of {len(used)}: in these, two searches per "
+            "configuration found a candidate that runs."
         )
 
 

@@ -51,7 +51,7 @@ def _setting(plan: SeedPlan, source: str) -> str:
         known = "" if math.isnan(side.low) else f" ({limits})"
         noise.append(f"{side.config} {spread_percent(side.spread)}%{known}")
     return (
-        f"Noise of log latency over seeds, {source}: {', '.join(noise)}. "
+        f"Noise (standard deviation of log latency over seeds), {source}: {', '.join(noise)}. "
         f"Level {plain_percent(goal.alpha, 3)}{shared}, {correction}. "
         "A slowdown by the same ratio has the same power."
     )
@@ -90,8 +90,8 @@ def _reaches(plan: SeedPlan) -> Grid:
 def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
     if plan.goal.correlation is not None:
-        yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
-    yield f"detectable %: the boost that is found with {plain_percent(plan.goal.target)} power."
+        yield f"The correlation of pairs, {plan.goal.correlation:g}, is given, not measured."
+    yield f"detectable %: the smallest boost that is found with {plain_percent(plan.goal.target)} power."
     few = f"Below {plan.fewest} {_unit(plan)} no shape can be shown to differ. "
     fewest, most = (bound(smallest=plan.goal.requirement.level) for bound in (fewest_seeds, most_seeds))
     without_holm = [f"Below {fewest}"] * (plan.fewest < fewest) + [f"above {most}"] * (most < MOST_SEEDS)
@@ -108,7 +108,7 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         gpu = plan.cost.gpu_seconds
         device = "" if math.isnan(gpu) else f" and at least {gpu:,.0f} s on the GPU"
         seconds = f"{plan.cost.core_seconds:,.0f} core seconds{device}"
-        yield f"Cost of one seed of one shape: {seconds}, both configurations."
+        yield f"Cost of one seed of one shape: {seconds}, for both configurations together."
 
 
 def _seeds(seeds: int | None) -> str:

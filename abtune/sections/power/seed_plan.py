@@ -253,7 +253,7 @@ def _about_skew(runs: Sides) -> Iterator[str]:
     if faster and not may_be_chance(samples):
         yield (
             f"The noise is skewed: {runs[1].config} may look faster than it is. A verdict of improved must "
-            "also pass a bootstrap-t test, which this plan leaves out, so far fewer boosts are found."
+            "also pass a bootstrap-t test. This plan leaves it out, so a sweep finds far fewer boosts."
         )
 
 
@@ -266,7 +266,7 @@ def _about_failed(runs: Sides) -> Iterator[str]:
         some, rest = int(failed.sum()), int(timed.sum())
         if some and rest:
             every, more = count(some + rest, unit), percent(some / rest)
-            yield f"{some:,} of {every}{whose} failed. A plan counts those with a time, so make {more} more."
+            yield f"{some:,} of {every}{whose} failed. A plan counts seeds with a time, so run {more} more."
 
 
 def power(

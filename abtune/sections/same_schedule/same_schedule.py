@@ -327,14 +327,14 @@ def _caveats(
     if few:
         yield (
             f"In {few} of {count(len(shapes), 'shape')} only 1 to {FEWEST_PAIRS - 1} schedules of "
-            f"{analysis.baseline} fit {analysis.candidate}. Their effect is barely known, so "
-            "counts of shapes leave them out."
+            f"{analysis.baseline} fit {analysis.candidate}. That is too few, so counts of shapes "
+            "leave these shapes out."
         )
-    yield "No test here can allow for a slow schedule that no search of the shape found."
+    yield "Schedules that no search found may be far slower in one configuration. No test here sees them."
     if contains:
         yield (
-            f"The design space of {analysis.candidate} contains {analysis.baseline}'s. With equal "
-            "knowledge it cannot lose, except by spending its trials on a larger space."
+            f"The design space of {analysis.candidate} contains {analysis.baseline}'s. So "
+            f"{analysis.candidate} can lose only by spreading its trials over a larger space."
         )
     if not any(kernel for side in sides for kernel in side.schedule.ravel()):
         yield "The kernels have no hashes, so a kernel that two seeds found counts twice."

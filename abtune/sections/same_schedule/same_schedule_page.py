@@ -63,7 +63,7 @@ def summarise(same: SameSchedule) -> str:
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
-    gain, loss = "not shown faster in any shape", "not shown slower in any shape"
+    gain, loss = "shown faster in no single shape", "shown slower in no single shape"
     if faster.at_least:
         gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
@@ -83,7 +83,7 @@ def summarise(same: SameSchedule) -> str:
             chosen = f"{count(side.schedules, 'schedule')} that {side.origin} chose"
             where = f"{builder} can build {side.built} of {chosen}. On these,"
         if is_evidence:
-            return f"{where} {same.candidate}'s mean boost is {mean(side)}. There its code is {shown}."
+            return f"{where} {same.candidate}'s mean boost is {mean(side)}; its code is {shown}."
         return f"{where} {same.candidate}'s code is {shown}."
 
     theirs, own = same.of_baseline, same.of_candidate
@@ -105,8 +105,8 @@ def same_schedule_page(same: SameSchedule, *, unfolded: bool = True) -> Iterator
     )
     yield _directions(same)
     yield Prose(
-        f"Schedules of {baseline} were chosen without {candidate}, which biases them against it. Schedules "
-        f"of {candidate} favour it. So a gain on the first, or a loss on the second, is strong evidence.",
+        f"Each search chose schedules that are fast in its own configuration. So a gain of {candidate} on "
+        f"{baseline}'s schedules, or a loss on its own, is strong evidence. The reverse is not.",
         remark=True,
     )
     if len(same.shapes) > FEW_SHAPES:
@@ -177,16 +177,16 @@ def _interval(side: Direction) -> str:
 def _explain(same: SameSchedule) -> str:
     meanings = {
         Reading.SAME: f"both intervals lie within {plain_percent(same.tolerance)}",
-        Reading.MIXED: "gains and losses beyond the noise of measuring",
-        Reading.OPEN: "nothing is shown of the shape alone",
+        Reading.MIXED: "some gain and others lose, by more than the measurement error",
+        Reading.OPEN: "none of this is shown",
     }
     used = {row.reading for row in same.shapes}
     readings = "".join(f" {reading}: {meaning}." for reading, meaning in meanings.items() if reading in used)
     baseline, candidate = same.baseline, same.candidate
     return (
         f"search: boost of the searches. {baseline}'s %, {candidate}'s %: mean boost of {candidate} on the "
-        "schedules that each chose. fit: schedules that both can build, of those tried, without those that "
-        f"give the same kernel. best known: {candidate}'s fastest kernel against {baseline}'s, over all "
+        "schedules that each chose. fit: of the schedules tried, those that both build into different "
+        f"kernels. best known: {candidate}'s fastest kernel against {baseline}'s, over all "
         f"schedules; a kernel of both counts as {baseline}'s. This extreme depends on luck.{readings} Faster "
         "and slower require a bootstrap-t test, corrected over the shapes (Holm), whose p is at least 1/2^n "
         "with n schedules."
