@@ -516,7 +516,7 @@ def test_a_published_table_is_imported(run: Run) -> None:
     told = (
         "t.nc: 1 shape, configurations a (baseline), b\n"
         "each file is one seed: 1 seed per cell, 1 timing per seed; one seed per cell supports no verdict: "
-        "timings of one process are not fresh draws\n"
+        "timings of one process are not independent\n"
         "no name says which is the baseline, so it is the first; analyze --baseline takes another\n"
     )
     command = ("import", "published", "t.md", "--unit", "tflops", "--out", "t.nc")

@@ -99,7 +99,7 @@ Examples:
     type=gates,
     metavar=f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]",
     multiple=True,
-    help="Exit with 1 if a shape has this verdict, or if no shape has any. slower-than:5% does so unless "
+    help="Exit with 1 if a shape has this verdict, or if all are invalid. slower-than:5% does so unless "
     "every shape is shown to lose at most 5%. Repeatable.",
 )
 @section_options

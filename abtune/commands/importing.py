@@ -52,7 +52,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
 
     The result has all their shapes, configurations and seeds. All must agree about what was measured, and
     no two may have the same run: one shape, configuration and seed. Seeds of a sweep with another
-    --rng-seed get new numbers. Configurations keep their order. The first one is the usual baseline.
+    --rng-seed get new numbers. Configurations keep their order. The first one is the default baseline.
     """
     from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets
     from abtune.dataset.provenance import caveats_of

@@ -40,7 +40,7 @@ Examples:
     metavar="FILE",
     type=figure_file,
     required=True,
-    help="Where to draw; a name that ends in .png, .svg or .pdf says how.",
+    help="The figure, a file that ends in .png, .svg or .pdf.",
 )
 @click.option(
     "--kind",

@@ -55,7 +55,7 @@ Examples:
     type=click.IntRange(2, 10_000),
     multiple=True,
     metavar="N",
-    help="Seeds per configuration: what do they find? Repeatable. [default: 5, 7, 10, 15, 20, 30, 50, 100]",
+    help="Seeds per configuration whose power is shown. Repeatable. [default: 5, 7, 10, 15, 20, 30, 50, 100]",
 )
 @click.option(
     "--power",

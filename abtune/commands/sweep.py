@@ -261,7 +261,7 @@ def _guided(plan: Plan) -> str:
         return f", {settings.guided} of them guided by the cost model"
     few = settings.guided or "none"
     enough = settings.trials_per_iteration * (settings.unguided + _FEW_GUIDED)
-    return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
+    return f"; the cost model guides {few} of them ({_FEW_GUIDED} with --trials {enough})"
 
 
 def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
@@ -318,8 +318,8 @@ def _about_looks(plan: Plan, looks: Sequence[Look], unit: str, per_side: str) ->
         f"{unit}s{per_side}."
     )
     yield (
-        f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
-        f"{len(plan.runs)} runs."
+        f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s, so {first} to "
+        f"{len(plan.runs)} runs are made."
     )
 
 
@@ -339,8 +339,8 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         lines.append(f"{number} of the failures: {reason}")
     if outcome.repeated:
         lines.append(
-            "searched twice, because a schedule was not refused early: "
-            f"{count(outcome.repeated, 'iteration')}; please report this"
+            f"{count(outcome.repeated, 'iteration')} searched twice, because a schedule was not refused "
+            "early; please report this"
         )
     if outcome.stopped:
         lines.append(outcome.ending)

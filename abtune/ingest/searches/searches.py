@@ -23,7 +23,7 @@ from abtune.shapes import shape_named, shape_values
 from abtune.text import listed
 
 _SEARCH_TIMES = (
-    "latency is the search's own time of its winner: none was measured again, so all are optimistic"
+    "latency is the search's own time of its winner: none was measured again, so all are too short"
 )
 _ONE_NAME = "if two shapes have one name, give folders with the tasks' own logs, or import databases"
 # Variables of the dataset, if a search knows them.

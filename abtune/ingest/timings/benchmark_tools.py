@@ -34,8 +34,8 @@ from abtune.ingest.units import PER_SECOND, all_seconds, to_seconds, unit_named
 from abtune.text import shortened
 
 _SHAPE = Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations.")
-_NAMES = """Files name each benchmark. With --run old=FILE the names are shapes,
-    and old is the configuration. With --shape they are configurations. With --configs they have both.
+_NAMES = """Files name each benchmark. With --run old=FILE a name is a shape, and
+    old the configuration. With --shape a name is a configuration. With --configs it has both.
     """
 _CRITERION = re.compile(r'\A\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)

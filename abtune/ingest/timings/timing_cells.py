@@ -297,7 +297,7 @@ def _about_seeds(
     elif max(seeds) == 1:
         remedy = "; if each timing was of a process of its own, add --seed-is timing"
         may_be_seeds = each_a_process == {None} and max(timings) > 1
-        why = remedy if may_be_seeds else ": timings of one process are not fresh draws"
+        why = remedy if may_be_seeds else ": timings of one process are not independent"
         note += f"; one seed per cell supports no verdict{why}"
     return note
 

@@ -222,11 +222,11 @@ TIMINGS = Importer(
 
     Each of the FILES is a seed, and the timings in it are repeats. CSV has a line for each timing, with
     columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. Or each
-    configuration has a column, such as old_ms, and a shape several lines or files. JSON comes from
+    configuration has a column, such as old_ms, and each shape several lines or files. JSON comes from
     pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
-    below a title. Files of benchmark runners name each benchmark. With --run old=FILE the
-    names are shapes, and old is the configuration. With --shape they are configurations. With --configs they
-    have both.
+    below a title. Files of benchmark runners name each benchmark. With --run old=FILE a
+    name is a shape, and old the configuration. With --shape a name is a configuration. With --configs it
+    has both.
     """,
     recognises=lambda _, text: _is_of_runner(text) or has_results(text) or has_times(text),
     read=_read,
