@@ -163,7 +163,7 @@ def test_more_seeds_do_not_hide_where_the_runs_came_from(run: Run, swept: Path) 
         (["--out", "absent/x.nc"], "there is no folder absent"),
         (
             ["--out", "later.nc", "--target", "cuda"],
-            "on a machine with a device for llvm, or give its --target",
+            "give --target llvm, on a machine with such a device",
         ),
         (["--out", "later.nc", "--rounds", "0"], "0 is not in the range"),
         ([], "Missing option '--out'"),

@@ -53,8 +53,8 @@ _MORE_FAILED = 0.01
 _COARSE = "steps of the timer hide the noise. Interval and verdict allow for half a step per configuration."
 _TIMED_ONCE = "Each seed was timed once, so the measurement error is unknown."
 _HIDDEN = (
-    "Some runs look far slower or faster than most. The seeds of a shape may miss these, so intervals use "
-    "the noise of all shapes."
+    "Some runs look far slower or faster than most. The seeds of a shape may miss these, so intervals "
+    "allow for the noise of all shapes."
 )
 _TAKE_TEN = "Make ten runs of each configuration. A run is a search, a process or a build of its own."
 

@@ -136,7 +136,7 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
         yield (
             f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the error exceeds a "
             f"tenth of the noise. The largest is in {worst.shape}, {worst.config}: "
-            f"{percent(worst.measurement)} against {percent(worst.search)}. More rounds, or a quieter "
+            f"error {percent(worst.measurement)}, noise {percent(worst.search)}. More rounds, or a quieter "
             "machine, would help."
         )
     elif known:

@@ -47,7 +47,7 @@ _FOREST, _CURVE = "abtune.report.figures.forest", f"{_HOME}.curve.curve_figures"
 FIGURES = {
     "forest": Entry("boosts with their intervals", f"{_FOREST}:draw_forest_beside"),
     "seeds": Entry("every seed", f"{_FOREST}:draw_seeds"),
-    "trials": Entry("the best so far by number of trials", f"{_CURVE}:draw_searches"),
+    "trials": Entry("the fastest kernel by number of trials", f"{_CURVE}:draw_searches"),
     "curve": Entry("the boost by number of trials", f"{_CURVE}:draw_boosts"),
     "same-schedule": Entry(
         "each schedule under both configurations",

@@ -93,5 +93,5 @@ def require_kind(facts: TargetFacts, target: str) -> None:
         raise TargetError(f"{target!r} is no target; give a dataset that abtune sweep made") from None
     if tuned_for != facts.kind:
         here = f"this target is of kind {facts.kind}"
-        remedy = f"measure them on a machine with a device for {tuned_for}, or give its --target"
+        remedy = f"give --target {tuned_for}, on a machine with such a device"
         raise TargetError(f"these winners were tuned for {tuned_for}, and {here}; {remedy}")

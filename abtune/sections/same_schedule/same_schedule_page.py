@@ -178,7 +178,7 @@ def _explain(same: SameSchedule) -> str:
     meanings = {
         Reading.SAME: f"both intervals lie within {plain_percent(same.tolerance)}",
         Reading.MIXED: "some gain and others lose, by more than the measurement error",
-        Reading.OPEN: "none of this is shown",
+        Reading.OPEN: "no other reading is shown",
     }
     used = {row.reading for row in same.shapes}
     readings = "".join(f" {reading}: {meaning}." for reading, meaning in meanings.items() if reading in used)
