@@ -308,9 +308,14 @@ def _about_few(fewest: int, shapes: int, settings: Settings, *, hidden: bool) ->
             f"{percent(one_kind)} that all {fewest} seeds of some shape end at the same speed. Then its "
             "verdict may be wrong."
         )
+    if not hidden:
+        yield from of_unseen(fewest, unit, "faster" if settings.estimand.searches > 1 else "slower")
+
+
+def of_unseen(fewest: int, unit: str = "seed", far: str = "slower") -> Iterator[str]:
+    """Yield with which chance so few seeds or pairs miss all runs of a rare kind."""
     unseen = (1 - _RARE) ** fewest
-    if unseen >= _RARE_IS_SEEN and not hidden:
-        far = "faster" if settings.estimand.searches > 1 else "slower"
+    if unseen >= _RARE_IS_SEEN:
         yield (
             f"If 1 {unit} in 10 is far {far}, {fewest} {unit}s miss all of these with a chance of "
             f"{percent(unseen)}. Then the interval may be wrong: run more {unit}s."

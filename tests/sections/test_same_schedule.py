@@ -169,19 +169,19 @@ def test_only_evidence_against_the_bias_counts() -> None:
     ]
     result = described([loss], [gain])
     assert [claim.at_least for claim in result.claims] == [0, 0]
-    gain = "On schedules that mainline chose, async's code is shown faster in no single shape."
+    gain = "On schedules that mainline chose, async's code is not shown faster in any single shape."
     assert (
         summarise(result)
-        == f"{gain} On schedules that async chose, async's code is shown slower in no single shape."
+        == f"{gain} On schedules that async chose, async's code is not shown slower in any single shape."
     )
 
 
 def test_schedules_that_cannot_be_built_are_no_evidence() -> None:
     """The sentence says how many could be built; of none it says nothing more."""
     few = "async can build 2 of 6 schedules that mainline chose."
-    gain = f"{few} On these, async's code is shown faster in no single shape."
+    gain = f"{few} On these, async's code is not shown faster in any single shape."
     few = "mainline can build 2 of 6 schedules that async chose."
-    loss = f"{few} On these, async's code is shown slower in no single shape."
+    loss = f"{few} On these, async's code is not shown slower in any single shape."
     none_of_baseline = "async could build no schedule that mainline chose."
     none_of_candidate = "mainline could build no schedule that async chose."
     none, some = [[FIT] * 3, [FAILED, FIT, FIT]], [[FIT] * 3, [0.0, SAME, FIT]]
@@ -195,14 +195,14 @@ def test_a_mean_boost_is_said_where_it_is_evidence_against_the_bias() -> None:
     gains = [[0.10, 0.12], [0.11, 0.13], [0.09, 0.12]]
     losses = [[-effect for effect in row] for row in gains]
     gained = "On schedules that mainline chose, async's mean boost is +11.8% (95% interval +10 to +14);"
-    none = "On schedules that async chose, async's code is shown slower in no single shape."
-    nowhere = "its code is shown faster in no single shape."
+    none = "On schedules that async chose, async's code is not shown slower in any single shape."
+    nowhere = "its code is not shown faster in any single shape."
     assert summarise(described(gains, gains)) == f"{gained} {nowhere} {none}"
     lost = "On schedules that async chose, async's mean boost is -10.6% (95% interval -12 to -9);"
-    nothing = "On schedules that mainline chose, async's code is shown faster in no single shape."
+    nothing = "On schedules that mainline chose, async's code is not shown faster in any single shape."
     assert (
         summarise(described(losses, losses))
-        == f"{nothing} {lost} its code is shown slower in no single shape."
+        == f"{nothing} {lost} its code is not shown slower in any single shape."
     )
 
 

@@ -13,7 +13,7 @@ from os.path import commonprefix
 import numpy as np
 import xarray as xr
 
-from abtune.compare.caveats import of_changed_units, of_neighbours, of_outliers
+from abtune.compare.caveats import of_changed_units, of_neighbours, of_outliers, of_unseen
 from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.overall import halves_over_seeds
 from abtune.compare.settings import Settings, configurations
@@ -267,6 +267,8 @@ def _caveats(
             f"{fewest} seeds do not show whether runs end at one of two speeds. If so, up to 57% of reports "
             "have a false change (simulated, docs/compare.md)."
         )
+    if not same_winners:
+        yield from of_unseen(fewest)
     if more_skewed(samples):
         chance = f" {PERHAPS_CHANCE}" if may_be_chance(samples) else ""
         yield (

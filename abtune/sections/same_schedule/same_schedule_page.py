@@ -63,7 +63,7 @@ def summarise(same: SameSchedule) -> str:
     if same.one_kernel:
         return f"{same.candidate} and {same.baseline} build the same kernels from the same schedules."
     faster, slower = same.claims
-    gain, loss = "shown faster in no single shape", "shown slower in no single shape"
+    gain, loss = "not shown faster in any single shape", "not shown slower in any single shape"
     if faster.at_least:
         gain = f"faster in at least {faster.at_least} of {count(faster.of, 'shape')}"
     if slower.at_least:
