@@ -80,9 +80,11 @@ Examples:
 @configuration_options("each of the others")
 @shapes_option
 @ci_option()
-@percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
 @percent_option(
-    "--tolerance", "5", "The largest slowdown that is acceptable: a shape that loses no more is not slower."
+    "--margin", "2", "The smallest boost that matters: shapes shown to differ by less are equivalent."
+)
+@percent_option(
+    "--tolerance", "5", "The largest acceptable slowdown: shapes shown to lose no more are not slower."
 )
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @report_options

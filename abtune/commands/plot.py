@@ -52,7 +52,9 @@ Examples:
 @configuration_options()
 @shapes_option
 @ci_option()
-@percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
+@percent_option(
+    "--margin", "2", "The smallest boost that matters: shapes shown to differ by less are equivalent."
+)
 @rng_seed_option("Seed of the resampling.")
 @click.option(
     "--beside",

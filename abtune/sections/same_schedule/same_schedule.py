@@ -333,8 +333,8 @@ def _caveats(
     yield "Schedules that no search found may be far slower in one configuration. No test here sees them."
     if contains:
         yield (
-            f"The design space of {analysis.candidate} contains {analysis.baseline}'s. So "
-            f"{analysis.candidate} can lose only by spreading its trials over a larger space."
+            f"The design space of {analysis.candidate} contains {analysis.baseline}'s. Apart "
+            f"from luck, {analysis.candidate} loses only if it spreads its trials over the larger space."
         )
     if not any(kernel for side in sides for kernel in side.schedule.ravel()):
         yield "The kernels have no hashes, so a kernel that two seeds found counts twice."
