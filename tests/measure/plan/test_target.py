@@ -13,7 +13,7 @@ def test_winners_are_not_built_for_another_kind_of_target() -> None:
     """A GPU's winners mean nothing on a CPU."""
     require_kind(make_facts(), '{"kind": "llvm"}')
     with pytest.raises(
-        TargetError, match="tuned for cuda, and this target is of kind llvm; measure them on a machine"
+        TargetError, match="tuned for cuda, and this target is of kind llvm; give --target cuda, on a machine"
     ):
         require_kind(make_facts(), '{"kind": "cuda"}')
 
