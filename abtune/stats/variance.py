@@ -337,8 +337,9 @@ def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
 def half_widths(sides: Sequence[ClusteredVariance], level: float) -> Floats:
     """Return how far an interval reaches below and above the difference of two sides, shape (2,).
 
-    A skewed difference has a skewed t. Where its true value would lie farther away than Student's quantile q
-    says, that end reaches (2 q^2 + 1)/6 times the skewness farther (Johnson 1978, JASA 73, 536-544).
+    A skewed difference mostly lies on one side of its true value: away from its long tail. So the end towards
+    that tail reaches farther, by (2 q^2 + 1)/6 times the skewness, in standard errors (Johnson 1978, JASA 73,
+    536-544). q is Student's quantile.
     """
     both = variance_of_both(*sides)
     # The variance over seeds is uncertain, and a small one would make the skewness too large.

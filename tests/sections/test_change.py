@@ -253,6 +253,16 @@ def test_a_seed_far_from_the_others_is_said_of_a_change() -> None:
     assert [note.startswith(said) for note in notes] == [True]
 
 
+def test_the_mean_change_reaches_farther_towards_a_long_tail() -> None:
+    """Slow runs of the candidate in B make the change too large if few show, so the lower end moves."""
+    before, after = (make_sweep([0.1] * 6, n=10, noise=0.01, seed=seed) for seed in (1, 2))
+    after["latency"][:, 1] *= np.exp(np.random.default_rng(3).exponential(0.05, (6, 10, 1, 1)))
+    for first, second, sign in ((before, after, 1), (after, before, -1)):
+        mean = abtune.compare_datasets(first, second).overall
+        low, change, high = np.log1p([mean.low, mean.change, mean.high])
+        assert sign * ((change - low) - (high - change)) > 0.03 * (high - low)
+
+
 @pytest.mark.parametrize(("n", "said"), [(10, "with a chance of 35%"), (29, None)])
 def test_rare_slow_seeds_that_few_seeds_miss_are_said_of_a_change(n: int, said: str | None) -> None:
     """Neither dataset shows a slow session that none of its seeds had."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -95,6 +96,8 @@ def test_skewed_noise_moves_the_end_behind_which_the_true_mean_may_lie() -> None
     assert farther > 0.05 * half
     assert half_widths(sides, 0.95) == pytest.approx([half + farther, half])
     assert half_widths(sides[::-1], 0.95) == pytest.approx([half, half + farther])
+    (most, _), error = half_widths(sides, 1 - 1e-6), math.sqrt(seeds)  # no quantile beyond 3 counts
+    assert most == pytest.approx(half_width(sides, 1 - 1e-6) + error * (2 * 3**2 + 1) / 6 * -skewness)
     one = clustered_variance(slow[:1], np.ones(1))
     assert one.third == 0
     constant = [clustered_variance(np.ones((3, 9)), weight)] * 2
