@@ -206,6 +206,16 @@ def test_defaults_follow_the_target(run: Run, set_target: SetTarget) -> None:
     assert "cost model" not in on_cpu  # sampling has none
 
 
+def test_a_model_of_the_user_is_not_taken_for_that_of_metaschedule(run: Run, cpu: None) -> None:
+    """Nobody knows from which trial on it guides; of the other configuration that is known."""
+    random_too, own_too = (
+        run("--baseline", "evolutionary", "--candidate", candidate, "--dry-run").out
+        for candidate in ("random", "quick_configurations:UNGUIDED")
+    )
+    assert "; the cost model guides none of them (2 with" in random_too
+    assert "; MetaSchedule's cost model guides none of them (2 with" in own_too
+
+
 def test_a_dry_run_refuses_a_folder_that_may_not_be_written(
     run: Run, set_target: SetTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,11 +257,13 @@ def _guided(plan: Plan) -> str:
     settings = plan.settings
     if all(config.strategy != "evolutionary" or config.cost_model for config in plan.configs):
         return ""
+    own = any(config.cost_model for config in plan.configs)  # of one configuration: it may guide earlier
+    model = "MetaSchedule's cost model" if own else "the cost model"
     if settings.guided >= _FEW_GUIDED:
-        return f", {settings.guided} of them guided by the cost model"
+        return f", {settings.guided} of them guided by {model}"
     few = settings.guided or "none"
     enough = settings.trials_per_iteration * (settings.unguided + _FEW_GUIDED)
-    return f"; the cost model guides {few} of them ({_FEW_GUIDED} with --trials {enough})"
+    return f"; {model} guides {few} of them ({_FEW_GUIDED} with --trials {enough})"
 
 
 def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
