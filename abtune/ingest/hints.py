@@ -341,7 +341,7 @@ def _hint_of_long(path: Path, columns: Sequence[str], clocks: Sequence[str]) -> 
     command = import_command(
         path, importer="timings", options=f"--columns {','.join(map(shlex.quote, told))}{unit}"
     )
-    seed = "if one numbers separate runs, add seed=NAME; " * ("seed" in missing)
+    seed = "if one of them counts runs, add seed=NAME; " * ("seed" in missing)
     shown = columns if len(columns) < 13 else [*dict.fromkeys((*columns[:6], *timed[:6], *columns))]
     return (
         f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(shown)}; "
