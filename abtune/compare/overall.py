@@ -123,7 +123,7 @@ def _caveats(matched: Booleans, replicated: Booleans, fewest: int, *, paired: bo
 def halves_over_seeds(samples: TwoSample, used: Booleans, level: float) -> Floats:
     """Return how far Welch's t interval of the mean boost reaches down and up, log scale, shape (2,).
 
-    The mean of a seed over shapes is one observation. An end reaches farther where skewed noise asks for it.
+    The mean of a seed over shapes is one observation. The end towards the long tail of noise reaches farther.
     """
     weight = _even(used)
     # Rounding errors of shapes may all have one sign.
