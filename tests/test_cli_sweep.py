@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from golden_files import assert_golden
 from installed_packages import pretend_installed
 from running import Run, Terminal, refused
+from sweeping import without_circumstances
 
 import abtune
 from abtune.commands.common.output import _Bar, progress_for
@@ -271,6 +274,40 @@ def test_a_finished_sweep_has_nothing_left(run: Run, fake: None, cpu: None) -> N
     assert again.err == "next: abtune analyze\n"
 
 
+def test_several_candidates_have_one_baseline(run: Run, fake: None, cpu: None) -> None:
+    """The plan counts and names all; the level of the tests is divided by the number of candidates."""
+    several = (*FAKES, "--candidate", "fake_configurations:EVEN")
+    planned = run(*QUICK, *several, "--seeds", "5", "--dry-run").out
+    assert "compare   new and even (candidates) with plain (baseline)\n" in planned
+    assert "1 shape x 3 configurations x 5 seeds = 15\n" in planned
+    assert "needs p = 0.025 or less at 97.5% confidence for each of 2 candidates." in " ".join(
+        planned.split()
+    )
+    assert run(*QUICK, *several, "--seeds", "2").out.endswith("abtune.nc: 6 of 6 runs done\n")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert dataset["config"].values.tolist() == ["plain", "new", "even"]
+    assert dataset.attrs["title"] == "new and even against plain"
+    assert f"--candidate={FAKES[3]},fake_configurations:EVEN" in shlex.split(dataset.attrs["command"])
+
+
+@pytest.mark.parametrize("files", ["kept", "gone"])
+def test_a_sweep_that_goes_on_may_add_a_candidate(run: Run, fake: None, cpu: None, files: str) -> None:
+    """Finished runs stay, and the dataset is that of a sweep which had both candidates from the start."""
+    several = (*FAKES, "--candidate", "fake_configurations:EVEN")
+    run(*QUICK, *FAKES, "--seeds", "2")
+    if files == "gone":
+        shutil.rmtree("abtune.nc.runs")
+    before = abtune.open_dataset("abtune.nc")["tuning_time"]
+    assert "= 6, 2 left" in run(*QUICK, *several, "--seeds", "2", "--dry-run").out
+    run(*QUICK, *several, "--seeds", "2")
+    run(*QUICK, *several, "--seeds", "2", "--out", "once.nc")
+    longer, once = abtune.open_dataset("abtune.nc"), abtune.open_dataset("once.nc")
+    xr.testing.assert_equal(without_circumstances(longer), without_circumstances(once))
+    assert longer["tuning_time"].sel(config=["plain", "new"]).equals(before)
+    fewer = refused(run(*QUICK, *FAKES, "--seeds", "2"))
+    assert "(configurations plain, new and even, now plain and new)" in fewer
+
+
 def test_iterations_that_were_searched_twice_are_counted(run: Run, fake: None, cpu: None) -> None:
     """A sweep says how often a schedule that cannot be lowered was not refused early."""
     twice = "fake_configurations:REPEATED"
@@ -474,8 +511,10 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         ),
         (
             ["--baseline", "random", "--candidate", "random"],
-            "baseline and candidate are both 'random'; give two different ones",
+            "the configuration 'random' is given twice; baseline and candidates must differ",
         ),
+        (["--candidate", "random", "--candidate", "async", "--share"], "--share takes one candidate, not 2"),
+        (["--candidate", "random,async", "--until-settled"], "--until-settled takes one candidate, not 2"),
         (
             ["--baseline", "mainline"],
             "configuration 'mainline' needs a cuda target; use random and",

@@ -29,7 +29,7 @@ from abtune.commands.common.options import (
 from abtune.commands.common.output import emit, interrupted, progress_for, remark
 from abtune.configurations import CONFIGURATIONS, DEFAULT_PAIR
 from abtune.measure.plan import defaults
-from abtune.text import count, shell_path, span
+from abtune.text import count, listed, shell_path, span
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,8 +84,11 @@ Examples:
 )
 @click.option(
     "--candidate",
-    metavar="NAME",
-    help=f"Configuration to judge. [default: {_ON_GPU[1]} on a GPU, {_ON_CPU[1]} on a CPU]",
+    metavar="NAME,...",
+    multiple=True,
+    callback=split_commas,
+    help="Configurations to judge, each against the baseline. A sweep that goes on may add some. "
+    f"[default: {_ON_GPU[1]} on a GPU, {_ON_CPU[1]} on a CPU]",
 )
 @target_option
 @count_option(
@@ -108,7 +111,7 @@ Examples:
     "--out", type=click.Path(path_type=Path), default=DEFAULT_DATASET, show_default=True, help="The dataset."
 )
 @click.option(
-    "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configuration."
+    "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configurations."
 )
 @click.option(
     "--share",
@@ -120,7 +123,7 @@ Examples:
 @workplace_options("Searches to run side by side.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and what it can show.")
 def sweep(**options: Any) -> int:
-    """Tune every shape with several seeds under two configurations.
+    """Tune every shape with several seeds under a baseline and one candidate or more.
 
     Each run is one MetaSchedule search. The winners of a shape are then re-measured together and checked
     against NumPy. All goes into one netCDF dataset for abtune analyze. A sweep that was stopped goes on with
@@ -134,7 +137,9 @@ def sweep(**options: Any) -> int:
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
-    request = Request(**asked, trials_per_iteration=options["trials_per_iter"])
+    request = Request(
+        **asked, candidates=options["candidate"], trials_per_iteration=options["trials_per_iter"]
+    )
     request.check_names()
     workplace = workplace_of(options, tried=True)
     store = Store(options["out"])
@@ -235,10 +240,12 @@ def plan_words(
         searchers = f"the workers of {workplace.scheduler}"
         cost_time = f"{span(cost.core_seconds)} of one core"
     noisy = "; timings of this CPU will be noisy" if facts.shares_cores else ""
+    baseline, *names = [config.name for config in plan.configs]
     lines = {
         "target": f"{facts.kind}: {devices}, searched by {searchers}",
-        "compare": f"{plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
-        "runs": f"{count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
+        "compare": f"{listed(names)} (candidate{'s' * (len(names) > 1)}) with {baseline} (baseline)",
+        "runs": f"{count(len(plan.shapes), 'shape')} x {len(plan.configs)} configurations x "
+        f"{count(len(plan.seeds), 'seed')}"
         f" = {len(plan.runs)}{f', {cost.runs} left' * (cost.runs < len(plan.runs))}",
         "a run": f"{settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
         "share": f"{settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
@@ -274,7 +281,8 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     from abtune.stats.testing.looks import ALPHA, Look
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
-    looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
+    candidates = len(plan.configs) - 1
+    looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA / candidates),)
     reachable, alpha = smallest_p(seeds, seeds, paired=paired), looks[-1].alpha
 
     def correction(n: int) -> Correction:
@@ -285,12 +293,13 @@ def power_words(plan: Plan, *, until_settled: bool) -> list[str]:
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
         lines += _about_looks(plan, looks, unit, per_side)
-    level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g}% confidence"
+    level = "at the last look" if until_settled else f"at {100 * (1 - alpha):.3g}% confidence"
+    each_of = f" for each of {candidates} candidates" * (candidates > 1)
     which = f"The correction over {family} shapes" if family > 1 else "A difference"
     is_max_t = correction(seeds).joint is not None and not paired
     reasons = [
         f"With {count(seeds, unit)}{per_side} the exact test reaches p = {reachable:.2g} at best.",
-        f"{which} needs p = {needed:.2g} or less {level}.",
+        f"{which} needs p = {needed:.2g} or less {level}{each_of}.",
         *["This correction is max-T, because Holm's can show no difference with these seeds."] * is_max_t,
     ]
     if reachable <= needed:
@@ -357,8 +366,9 @@ def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) ->
     """Return the facts about this session for the dataset's attributes."""
     from abtune.version import __version__
 
+    baseline, *names = [config.name for config in plan.configs]
     return {
-        "title": f"{plan.configs[1].name} against {plan.configs[0].name}",
+        "title": f"{listed(names)} against {baseline}",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": _command(options),
         "device": facts.devices[0],

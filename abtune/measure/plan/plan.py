@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -51,7 +51,7 @@ class Plan:
     """A sweep: what is tuned, how, and on which machine."""
 
     shapes: tuple[Shape, ...]  # the parts of the runs
-    configs: tuple[Configuration, ...]
+    configs: tuple[Configuration, ...]  # the baseline first
     seeds: tuple[int, ...]
     settings: Settings
     machine: str = ""  # device and version of TVM. Runs on different machines must not be compared
@@ -72,7 +72,7 @@ class Plan:
 
     def identity(self) -> Any:
         """Return what must agree for runs to belong into one dataset, as it comes back from a file."""
-        # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
+        # Shapes, seeds and candidates may be added later. Settings, and the meaning of a configuration, stay.
         settings = asdict(self.settings)
         # Earlier versions have no such settings.
         if not self.settings.is_shared:
@@ -96,8 +96,8 @@ class Request:
     """What a user wants of a sweep; empty or None where the target decides."""
 
     shapes: tuple[str, ...] = ()  # presets, labels, or globs over the labels of presets
-    baseline: str | None = None  # names of configurations, or module:attribute
-    candidate: str | None = None
+    baseline: str | None = None  # name of a configuration, or module:attribute
+    candidates: tuple[str, ...] = ()  # the same, of configurations that the baseline is compared with
     seeds: int | None = None  # runs per shape and configuration
     until_settled: bool = False  # whether `seeds` is the most that the sweep may spend
     trials: int | None = None  # candidates of a run, and of one iteration of its search
@@ -110,13 +110,16 @@ class Request:
     rng_seed: int = defaults.RNG_SEED  # root of all random numbers that abtune chooses
 
     def check_names(self) -> None:
-        """Refuse unknown names. This needs no target, so it can come before anything slow."""
+        """Refuse unknown names, and too many. This needs no target, so it can come before anything slow."""
         for shape in select_shapes(self.shapes) if self.shapes else ():
             if isinstance(shape, OwnShape):  # only the processes that search import it: it imports TVM
                 require_module(shape.workload)
-        for name in (self.baseline, self.candidate):
+        for name in (self.baseline, *self.candidates):
             if name:
                 find_configuration(name)
+        if len(self.candidates) > 1 and (self.share or self.until_settled):
+            option = "--share" if self.share else "--until-settled"
+            raise InputError(f"{option} takes one candidate, not {len(self.candidates)}")
 
     def plan_for(self, facts: TargetFacts) -> Plan:
         """Return the plan of the sweep on this target."""
@@ -148,13 +151,16 @@ class Request:
             launched_by=facts.launched_by,
         )
 
-    def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:
+    def _configurations(self, facts: TargetFacts) -> tuple[Configuration, ...]:
         first, second = DEFAULT_PAIR[facts.kind]
-        configs = find_configuration(self.baseline or first), find_configuration(self.candidate or second)
+        configs = tuple(map(find_configuration, (self.baseline or first, *(self.candidates or (second,)))))
         for config in configs:
             require_runnable(config, kind=facts.kind, arch=facts.arch)
-        if configs[0].name == configs[1].name:
-            raise InputError(f"baseline and candidate are both {configs[0].name!r}; give two different ones")
+        name, number = Counter(config.name for config in configs).most_common(1)[0]
+        if number > 1:
+            raise InputError(
+                f"the configuration {name!r} is given twice; baseline and candidates must differ"
+            )
         return configs
 
 

@@ -32,6 +32,7 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.shapes import OwnShape, Shape, parse_shape
+from abtune.text import listed
 
 # The labels of one run and the values of its variables, by their names.
 _Cell: TypeAlias = Mapping[str, Any]
@@ -237,7 +238,7 @@ def first_difference(known: Any, wanted: Any, name: str = "") -> str:
     if isinstance(known, list) and isinstance(wanted, list) and name == "configs":
         before, now = ([config["name"] for config in configs] for configs in (known, wanted))
         if before != now:
-            return f"configurations {' and '.join(before)}, now {' and '.join(now)}"
+            return f"configurations {listed(before)}, now {listed(now)}"
         return next(filter(None, map(first_difference, known, wanted)), "")
     return "" if known == wanted else f"{name.replace('_', ' ')}: {known}, now {wanted}"
 

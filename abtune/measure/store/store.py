@@ -99,7 +99,9 @@ class Store:
             raise StoreError(
                 f"{self.dataset} has winners that CUDA graphs launched, and here are none; {remedy}"
             )
-        difference = first_difference(known, plan.identity())
+        identity = plan.identity()
+        added = identity["configs"][len(known["configs"]) :]
+        difference = first_difference({**known, "configs": known["configs"] + added}, identity)
         if difference:
             remedy = "repeat those to go on, or give another --out"
             raise StoreError(f"{self.dataset} was begun with other settings ({difference}); {remedy}")

@@ -76,29 +76,30 @@ class Session:
         return self._left.total()
 
     def note_record(self, record: RunRecord) -> None:
-        """Count a run that is over; tell failures, and the mean boost of shapes with two winners of both."""
+        """Count a run that is over; tell failures, and mean boosts over shapes with two winners of both."""
         self._left[record.shape] -= 1
         self._note_winner(record)
-        boost, compared = self._mean_boost()
         self._failed += record.status is RunStatus.FAILED
         news = [f"{count(self._failed, 'run')} failed"] if self._failed else []
-        if compared:
-            gain, shapes = percent(boost, signed=True), count(compared, "shape")
-            news.append(f"{self.plan.configs[-1].name} {gain} over {shapes}, not final")
+        for candidate in self.plan.configs[1:]:
+            boost, compared = self._mean_boost(candidate.name)
+            if compared:
+                gain, shapes = percent(boost, signed=True), count(compared, "shape")
+                news.append(f"{candidate.name} {gain} over {shapes}, not final")
         self.progress.tell("; ".join(news))
 
     def _note_winner(self, record: RunRecord) -> None:
         if record.status is RunStatus.COMPLETE:
             self._winners[record.shape, record.config].append(record.search_latency)
 
-    def _mean_boost(self) -> tuple[float, int]:
+    def _mean_boost(self, candidate: str) -> tuple[float, int]:
         """Return the mean boost over the shapes with two winners of both, a fraction, and their number."""
-        sides = self.plan.configs[0].name, self.plan.configs[-1].name
+        sides = self.plan.configs[0].name, candidate
         pairs = ([self._winners[shape.label, side] for side in sides] for shape in self.plan.shapes)
         ratios = [
-            statistics.geometric_mean(baseline) / statistics.geometric_mean(candidate)
-            for baseline, candidate in pairs
-            if min(len(baseline), len(candidate)) >= 2
+            statistics.geometric_mean(old) / statistics.geometric_mean(new)
+            for old, new in pairs
+            if min(len(old), len(new)) >= 2
         ]
         return statistics.geometric_mean(ratios) - 1 if ratios else math.nan, len(ratios)
 

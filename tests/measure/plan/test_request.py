@@ -98,7 +98,7 @@ def test_what_is_asked_is_planned() -> None:
     request = Request(
         shapes=("M=16_N=16_K=16",),
         baseline="evolutionary",
-        candidate="random",
+        candidates=("random", "async"),
         seeds=2,
         trials=6,
         trials_per_iteration=64,
@@ -110,7 +110,7 @@ def test_what_is_asked_is_planned() -> None:
     plan = request.plan_for(GPU)
     settings = plan.settings
     assert [shape.label for shape in plan.shapes] == ["M=16_N=16_K=16"]
-    assert [config.name for config in plan.configs] == ["evolutionary", "random"]
+    assert [config.name for config in plan.configs] == ["evolutionary", "random", "async"]
     assert (settings.trials, settings.trials_per_iteration) == (6, 6)
     assert (settings.rounds, settings.repeats, settings.cache, settings.rng_seed) == (3, 4, "cold", 7)
 
@@ -120,7 +120,7 @@ def test_what_is_asked_is_planned() -> None:
     [
         ({"shapes": ("nothing*",)}, "nothing*"),
         ({"baseline": "mainlin"}, "mainlin"),
-        ({"candidate": "x"}, "'x'"),
+        ({"candidates": ("async", "x")}, "'x'"),
         (
             {"shapes": ("absent.mine:softmax",)},
             "cannot import 'absent.mine:softmax': No module named 'absent'",
@@ -148,7 +148,7 @@ def test_a_workload_is_not_imported_before_it_is_searched(
 
 def test_a_comparison_needs_two_sides_that_the_target_can_run() -> None:
     """The same configuration twice, and one for another kind of target, are refused."""
-    with pytest.raises(InputError, match="both 'random'"):
-        replace(OPEN, candidate="random").plan_for(CPU)
+    with pytest.raises(InputError, match="'random' is given twice"):
+        replace(OPEN, candidates=("vector-tiles", "random")).plan_for(CPU)
     with pytest.raises(TargetError, match="needs a cuda target"):
-        replace(OPEN, candidate="async").plan_for(CPU)
+        replace(OPEN, candidates=("async",)).plan_for(CPU)

@@ -37,6 +37,7 @@ from abtune.measure.sweep.run_sweep import require_design
         ({"rng_seed": 1}, "rng seed: 0, now 1"),
         ({"target": "other"}, 'target: {"kind": "fake"}, now other'),
         ({"configs": (NEW, PLAIN)}, "configurations plain and new, now new and plain"),
+        ({"configs": (PLAIN,)}, "configurations plain and new, now plain"),
         (
             {"configs": (PLAIN, Configuration(name="third"))},
             "configurations plain and new, now plain and third",

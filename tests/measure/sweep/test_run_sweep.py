@@ -72,6 +72,19 @@ def test_a_sweep_does_what_was_planned(store: Store, log: Path) -> None:
     assert not children(str(log))
 
 
+def test_progress_tells_the_boost_of_each_candidate(store: Store) -> None:
+    """The news have one boost over the baseline for each."""
+    steps = Steps()
+    plan = small_plan(configs=(PLAIN, NEW, replace(NEW, name="third")))
+    dataset = run_sweep(plan, store, progress=steps).dataset
+    logs = np.log(dataset["search_latency"]).mean("seed")
+    boosts = np.expm1((logs.sel(config="plain") - logs).mean("shape"))
+    assert steps.news[-1] == "; ".join(
+        f"{name} {100 * float(boosts.sel(config=name)):+.2g}% over 2 shapes, not final"
+        for name in ("new", "third")
+    )
+
+
 def test_a_search_learns_from_every_iteration(store: Store) -> None:
     """A search spends its budget exactly, with a last iteration that may be shorter."""
     run_sweep(small_plan(trials=5), store)
