@@ -1,6 +1,6 @@
 """Mainline's design space without tiles that do not fit into registers.
 
-``data/README.md`` has the command of the sweep that compares both (``h200-few-sums``).
+``data/README.md`` has the command of the sweep that compares both (``h200-search-changes``).
 """
 
 from __future__ import annotations
