@@ -1,4 +1,4 @@
-"""From a dataset to samples: one value a seed and configuration, transfers, and what was lost on the way."""
+"""From a dataset to samples: one value per seed and configuration, transfers, and lost runs and trials."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Sides: TypeAlias = tuple[Samples, Samples]
 
 
 def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
-    """Return the samples of two configurations; of a shared design, only of whole pairs."""
+    """Return the samples of two configurations; of pairs, only those of which both runs have a timing."""
     sides = extract(dataset, baseline), extract(dataset, candidate)
     if not is_paired(dataset):
         return sides
@@ -61,19 +61,19 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
     complete = dataset.assign(latency=dataset["latency"].where(xr.DataArray(whole, dims=("shape", "seed"))))
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     failed = _count((status == RunStatus.FAILED).any(axis=0))
-    own = [extract(complete, side.config) for side in sides]
+    in_pairs = [extract(complete, side.config) for side in sides]
     logs = (np.log(complete_timings(complete, side.config)) for side in sides)
     of_pair = mean_of_known(difference_variance(*logs))
     one, two = (
         replace(
-            timed,
-            floor=np.where(np.isnan(of_pair), timed.floor, of_pair / 2),
+            pairs,
+            floor=np.where(np.isnan(of_pair), pairs.floor, of_pair / 2),
             untimed=side.untimed,  # a run whose partner has no timing has one
             unpaired=_count(~np.isnan(side.value) & ~whole),
             failed_pairs=failed,
             paired=True,
         )
-        for side, timed in zip(sides, own, strict=True)
+        for side, pairs in zip(sides, in_pairs, strict=True)
     )
     return one, two
 
@@ -81,8 +81,8 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
 def extract(dataset: xr.Dataset, config: str) -> Samples:
     """Return the samples of one configuration; timings of failed runs are not used."""
     status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
-    made, every = dataset["run_status"].values != RunStatus.MISSING, dataset["latency"].values
-    step = timer_step(every.astype(np.float64).reshape(every.shape[0] * every.shape[1], -1))
+    made, all_timings = dataset["run_status"].values != RunStatus.MISSING, dataset["latency"].values
+    step = timer_step(all_timings.astype(np.float64).reshape(math.prod(all_timings.shape[:2]), -1))
     value, variance = seed_values(np.log(latency))
     seeds = moments(value)
     return Samples(
@@ -102,9 +102,9 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
 
 
 def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:
-    """Return how many runs of each shape a configuration lacks, though others made them.
+    """Return how many runs of each shape a configuration lacks: those of seeds that another one has.
 
-    They are told by their seeds; where no two configurations share a seed, the most runs of any count.
+    Where no two configurations share a seed, it lacks what it has less than the one with the most runs.
     """
     planned, most = made.any(axis=1), made.sum(axis=2).max(axis=1)
     shared = (made.sum(axis=1) > 1).any(axis=1)
@@ -149,7 +149,7 @@ def keep_best(sides: Sides, estimand: Estimand) -> Sides:
 
 
 def what_varies(baseline: Samples, candidate: Samples) -> Sides:
-    """Return the samples whose noise a boost has: both sides, or of pairs the differences and zeros."""
+    """Return the samples whose noise is the noise of a boost: both sides; of pairs, differences and zeros."""
     if not baseline.paired:
         return baseline, candidate
     pairs = two_sample(baseline, candidate)
@@ -183,7 +183,7 @@ class Trials:
     tried: int  # trials that were made
     by_status: Mapping[str, int]  # trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``
     lost_share: float  # those that were not ok over those tried; NaN without any
-    reason: str  # the most frequent reason of those lost, as far as their runs tell; empty if none does
+    reason: str  # the most frequent reason of those lost; empty if no run recorded one
 
 
 def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
@@ -199,8 +199,8 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     lost = tried - by_status["ok"]
     reason = ""
     if "trial_failure" in dataset:  # the reason of a run counts as often as trials of the run were lost
-        told = runs_of(dataset, "trial_failure", config).astype(str).ravel()
-        reason = most_frequent(np.repeat(told, np.isin(statuses, LOST).sum(axis=-1).ravel()).tolist())
+        reasons = runs_of(dataset, "trial_failure", config).astype(str).ravel()
+        reason = most_frequent(np.repeat(reasons, np.isin(statuses, LOST).sum(axis=-1).ravel()).tolist())
     return Trials(
         config=config,
         tried=tried,

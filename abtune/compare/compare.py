@@ -120,13 +120,13 @@ def analyze(
         raise InputError("weights need times, and this dataset has throughputs, which add up to no time")
     analysis = compare(chosen, settings)
     _check_seeds(analysis)
-    left_out = dataset_caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
-    some, every = len(analysis.comparisons), dataset.sizes["shape"]
-    of_all = f" Judged: {some} of the dataset's {every} shapes." if some < every else ""
+    judged, in_dataset = len(analysis.comparisons), dataset.sizes["shape"]
+    left_out = dataset_caveats.of_what_is_left_out(dataset, judged, settings)
+    some = f" Judged: {judged} of the dataset's {in_dataset} shapes." if judged < in_dataset else ""
     return replace(
         analysis,
-        sentence=analysis.sentence + of_all,
-        shapes_in_dataset=every,
+        sentence=analysis.sentence + some,
+        shapes_in_dataset=in_dataset,
         caveats=(*left_out, *analysis.caveats),
     )
 
@@ -194,15 +194,11 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     plan = design_power(sides, settings, statistics)
     evidence = tuple(evidence_of(dataset, runs, statistics, plan))
     worst = find_worst(statistics.one_sided, evidence, settings)
-    rows = tuple(
-        # Caveats are about single runs, whatever the estimand makes of them.
-        judge(row, settings, worst, _row_caveats(runs, index))
-        for index, row in enumerate(evidence)
-    )
-    # The runs, too: parts of the summary are of single searches.
-    all_shapes, weaknesses = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
-    unfair = list(dataset_caveats.of_fairness(dataset, settings))
-    told = caveats.of_design(sides, rows, settings, hidden=statistics.hidden)
+    # Caveats, and parts of the overall result, are about single runs, whatever the estimand makes of them.
+    rows = tuple(judge(row, settings, worst, _row_caveats(runs, index)) for index, row in enumerate(evidence))
+    all_shapes, of_overall = overall(runs, sides, {row.shape: row.workload for row in rows}, settings)
+    of_fairness = list(dataset_caveats.of_fairness(dataset, settings))
+    of_design = caveats.of_design(sides, rows, settings, hidden=statistics.hidden)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
         settings=settings,
@@ -211,15 +207,15 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         overall=all_shapes,
         claims=claims,
         worst=worst,
-        sentence=make_sentence(all_shapes, rows, claims, settings, [*unfair, *told]),
+        sentence=make_sentence(all_shapes, rows, claims, settings, [*of_fairness, *of_design]),
         caveats=(
-            *unfair,
+            *of_fairness,
             *dataset_caveats.of_sources(dataset),
             *dataset_caveats.of_copies(dataset, settings),
-            *told,
+            *of_design,
             *dataset_caveats.of_lost_trials(dataset, settings),
             *dataset_caveats.of_throttling(dataset, settings),
-            *weaknesses,
+            *of_overall,
         ),
         shapes_in_dataset=len(rows),
         dataset=dataset,
@@ -272,7 +268,7 @@ def evidence_of(
     varies, _ = what_varies(*sides)
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
-        p: Any = {name: every if every is None else float(every[index]) for name, every in tests.items()}
+        p: Any = {name: None if values is None else float(values[index]) for name, values in tests.items()}
         boost = from_log(interval.difference[index])
         if baseline.n == candidate.n == 1:  # their ratio, without the rounding of a logarithm
             boost = baseline.latency / candidate.latency - 1

@@ -132,13 +132,13 @@ def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
     what, outcomes = "runs of a configuration", [(f"runs of {s.config}", s.failed, s.n) for s in row.sides]
     if settings.paired:
         what, outcomes = "pairs", [("pairs", row.baseline.failed_pairs, row.baseline.n)]
-    most = [f"Most {name} failed: {failed} of {n + failed}." for name, failed, n in outcomes if failed > n]
+    why = [f"Most {name} failed: {failed} of {n + failed}." for name, failed, n in outcomes if failed > n]
     yield Gate(
         of=Rule.ANY,
         asks=f"at most half of the {what} failed",
         found=", ".join(f"{failed} of {n + failed} {name}" for name, failed, n in outcomes),
-        passed=not most,
-        otherwise=" ".join(most[:1]),
+        passed=not why,
+        otherwise=" ".join(why[:1]),
     )
 
 

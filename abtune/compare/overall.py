@@ -65,7 +65,7 @@ def overall(
         # A few shapes may agree by chance, so the error from the seeds is the least, if it is known.
         of_seeds = np.nan_to_num(halves_over_seeds(samples, used & chosen, level))
         halves = np.maximum(of_shapes, of_seeds)
-        kinds = {kind for kind, used in zip(workloads.values(), chosen, strict=True) if used}
+        kinds = {kind for kind, is_chosen in zip(workloads.values(), chosen, strict=True) if is_chosen}
         words = OF_THESE_KINDS if len(kinds) > 1 else LIKE_THESE
         return _aggregate(estimate.difference[chosen], halves, words)
 

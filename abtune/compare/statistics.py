@@ -27,8 +27,8 @@ from abtune.stats.variance import floored
 class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    interval: Interval  # the one asked for, and what the noise of all shapes adds
-    hidden: bool  # whether it adds something, because shapes may hide slow runs
+    interval: Interval  # the one asked for, wider where the noise of all shapes says so
+    hidden: bool  # whether any interval is wider so, because shapes may hide slow runs
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     one_sided: OneSided  # what one-sided claims rest on
@@ -59,12 +59,12 @@ def compute(
     if any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
     # Verdicts of single shapes need no more: Holm's correction leaves few of them to chance.
-    with_all = replace(one_sided, common=common_noise(samples, rng=rng))
-    interval = with_all.widened(alone, level=settings.level)
+    with_common = replace(one_sided, common=common_noise(samples, rng=rng))
+    interval = with_common.widened(alone, level=settings.level)
     hidden = bool(((interval.low < alone.low) | (interval.high > alone.high)).any())
     if hidden:  # then the error of how many slow runs there are is common to the counted shapes
-        with_all = replace(with_all, common=tuple(noise.doubted() for noise in with_all.common))
-    one_sided = with_all if len(resampled) else one_sided
+        with_common = replace(with_common, common=tuple(noise.doubted() for noise in with_common.common))
+    one_sided = with_common if len(resampled) else one_sided
     wide = simultaneous(samples, tails, level=1 - settings.alpha).widened(samples.rounding)
     return Statistics(
         interval=interval,
@@ -182,38 +182,38 @@ def _with_resamples(
     faster, slower = directions
     difference = one_sided.estimate.difference
     confirms = (difference > 0) & faster | (difference < 0) & slower
-    p = one_sided.difference_p(above=faster, below=slower)
-    # A shape that was dropped makes no claim any more, but still counts in the correction.
-    p[list(settings.dropped)] = 1.0
+    p = _one_for_dropped(one_sided.difference_p(above=faster, below=slower), settings)
     adjusted = settings.procedure.adjust(p)
     p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))
-    equivalence = {"p_equivalence": p_equivalence}
-    equivalence["p_equivalence_adjusted"] = settings.procedure.adjust(p_equivalence)
+    p_equivalence_adjusted = settings.procedure.adjust(p_equivalence)
+    equivalence = {"p_equivalence": p_equivalence, "p_equivalence_adjusted": p_equivalence_adjusted}
     if settings.difference_test.resamples:
         return replace(tests, p=p, p_adjusted=adjusted, **equivalence)
     p, adjusted = (np.where(confirms, values, np.nan) for values in (p, adjusted))
     return replace(tests, p_resampled=p, p_resampled_adjusted=adjusted, **equivalence)
 
 
+def _one_for_dropped(p: Floats, settings: Settings) -> Floats:
+    """Return p-values with 1 for dropped shapes: they claim nothing, but still count in the correction."""
+    p[list(settings.dropped)] = 1.0
+    return p
+
+
 def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
     """Test every shape for a difference and for equivalence."""
     test, correction = settings.difference_test, settings.procedure
-
-    def of_all(p: Floats) -> Floats:
-        p[list(settings.dropped)] = 1.0
-        return p
-
-    p = of_all(test.p_values(samples, rng=rng))
+    p = _one_for_dropped(test.p_values(samples, rng=rng), settings)
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
     welch = welch_tests(samples)
-    p_welch = of_all((moderated_tests(samples) if test.confirmed_by else welch).difference_p())
+    confirming = moderated_tests(samples) if test.confirmed_by else welch
+    p_welch = _one_for_dropped(confirming.difference_p(), settings)
     p_welch_adjusted = correction.adjust(p_welch)
     if correction.joint is not None:
         # Without noise, p is the share of one split. A joint correction counts it once for all shapes.
         once = np.fmax(p_adjusted, p_welch)
         p_welch_adjusted = np.where(welch.estimate.error == 0, once, p_welch_adjusted)
     margin = math.log1p(settings.margin) - samples.rounding
-    p_equivalence = of_all(welch.equivalence_p(margin=margin))
+    p_equivalence = _one_for_dropped(welch.equivalence_p(margin=margin), settings)
     return Tests(
         p=p,
         p_adjusted=p_adjusted,
