@@ -363,11 +363,14 @@ def padded(
     labels: Sequence[Sequence[Any]],
     least: Mapping[str, int],
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return variables over these labels, each as long as the longest cell; refuse too large ones."""
+    """Return variables over these labels, padded to the longest cell; refuse too large ones.
+
+    ``cells`` has the values of each run or transfer, by its labels and the name of the variable.
+    """
     dtypes = {name: _DTYPES[VARIABLES[name].kind] for name in names}
     own_dims = {name: VARIABLES[name].dims[len(labels) :] for name in names}
     positions = [{label: number for number, label in enumerate(axis)} for axis in labels]
-    lengths, longest, values = {**least}, "", []
+    lengths, most, values = {**least}, "", []
     for cell, entries in cells.items():
         try:
             index = tuple(axis[label] for axis, label in zip(positions, cell, strict=True))
@@ -379,14 +382,14 @@ def padded(
                 array = array.reshape((1,) * len(own_dims[name]))
             for dim, length in zip(own_dims[name], array.shape, strict=True):
                 if length > lengths[dim]:
-                    lengths[dim], longest = length, f"; {', '.join(map(str, cell))} has the most {dim}s"
+                    lengths[dim], most = length, f"; {', '.join(map(str, cell))} has the most {dim}s"
             values.append((name, index, array))
     arrays: dict[str, npt.NDArray[Any]] = {}
     for name in names:
         shape = (*map(len, labels), *(lengths[dim] for dim in own_dims[name]))
         if (number := math.prod(shape)) > _MOST_VALUES:
             size = f"{' x '.join(map(str, shape))} values, {number * 8 / 2**30:.0f} GiB, mostly empty"
-            raise DatasetError(f"{name} would have {size}{longest}; take fewer shapes or files at once")
+            raise DatasetError(f"{name} would have {size}{most}; take fewer shapes or files at once")
         arrays[name] = np.full(shape, VARIABLES[name].fill, dtype=dtypes[name])
     for name, position, array in values:
         # The dots make a view of one cell; without them a text would stay an array of its own.

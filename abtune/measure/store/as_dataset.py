@@ -35,7 +35,7 @@ from abtune.shapes import OwnShape, Shape, parse_shape
 from abtune.text import listed
 
 # The labels of one run and the values of its variables, by their names.
-_Cell: TypeAlias = Mapping[str, Any]
+_Run: TypeAlias = Mapping[str, Any]
 # Every sweep's dataset has these variables, also before its first run.
 _OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
 _OF_TRIALS = ("trial_latency", "trial_status")
@@ -146,29 +146,29 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
 def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
     """Return the finished runs of a dataset that a sweep made."""
     with _reading("which runs it has"):
-        return [_record(cell) for cell in _cells(dataset)]
+        return [_record(run) for run in _runs(dataset)]
 
 
 def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
     """Return the re-measurements of a dataset, shape by shape."""
-    measured: dict[str, list[_Cell]] = {}
+    measured: dict[str, list[_Run]] = {}
     transfers = _transfers(dataset) if "origin" in dataset.coords else {}
-    for cell in _cells(dataset):
-        if cell["winner"] and (_failure(cell) or not np.isnan(cell["latency"]).all()):
-            measured.setdefault(cell["shape"], []).append(cell)
+    for run in _runs(dataset):
+        if run["winner"] and (_failure(run) or not np.isnan(run["latency"]).all()):
+            measured.setdefault(run["shape"], []).append(run)
     return [
         Rounds(
             shape=shape,
-            device=cells[0]["device"],
-            host=cells[0]["host"],
-            winners=tuple(_times(cell, cells[0]["host"]) for cell in cells),
+            device=runs[0]["device"],
+            host=runs[0]["host"],
+            winners=tuple(_times(run, runs[0]["host"]) for run in runs),
             transfers=tuple(transfers.get(shape, ())),
         )
-        for shape, cells in measured.items()
+        for shape, runs in measured.items()
     ]
 
 
-def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
+def _runs(dataset: xr.Dataset) -> Iterator[_Run]:
     names = [name for name in VARIABLES if VARIABLES[name].dims[: len(RUN)] == RUN]
     if "transfer_kernel" in dataset:  # of each winner as its own configuration built it
         dataset = dataset.assign(kernel=dataset["transfer_kernel"].sel(origin=dataset["config"]))
@@ -176,46 +176,46 @@ def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
         yield {**values, **dict(zip(RUN, labels, strict=True))}
 
 
-def _failure(cell: _Cell) -> str:
-    return str(cell["failure"]) if cell["run_status"] == RunStatus.FAILED else ""
+def _failure(run: _Run) -> str:
+    return str(run["failure"]) if run["run_status"] == RunStatus.FAILED else ""
 
 
-def _record(cell: _Cell) -> RunRecord:
-    winner = cell["winner"]
-    if not winner and cell["run_status"] == RunStatus.COMPLETE:  # else it would count as a failure
-        raise ValueError(f"seed {cell['seed']} of {cell['config']} for {cell['shape']} has no winner")
-    tried = cell["trial_status"] != TrialStatus.NOT_RUN
-    origins = cell["trial_origin"][tried] if "trial_origin" in cell else ()
+def _record(run: _Run) -> RunRecord:
+    winner = run["winner"]
+    if not winner and run["run_status"] == RunStatus.COMPLETE:  # else it would count as a failure
+        raise ValueError(f"seed {run['seed']} of {run['config']} for {run['shape']} has no winner")
+    tried = run["trial_status"] != TrialStatus.NOT_RUN
+    origins = run["trial_origin"][tried] if "trial_origin" in run else ()
     return RunRecord(
-        shape=cell["shape"],
-        config=cell["config"],
-        seed=cell["seed"],
+        shape=run["shape"],
+        config=run["config"],
+        seed=run["seed"],
         # A search with a winner did not fail, even if the winner failed when it was re-measured.
         status=RunStatus.COMPLETE if winner else RunStatus.FAILED,
-        failure="" if winner else _failure(cell),
-        search_latency=float(cell["search_latency"]),
-        trial_latency=cell["trial_latency"][tried].tolist(),
-        trial_status=list(map(TrialStatus, cell["trial_status"][tried])),
+        failure="" if winner else _failure(run),
+        search_latency=float(run["search_latency"]),
+        trial_latency=run["trial_latency"][tried].tolist(),
+        trial_status=list(map(TrialStatus, run["trial_status"][tried])),
         winner=json.loads(winner) if winner else None,
-        tuning_time=float(cell["tuning_time"]),
-        started=str(cell["started"].astype("datetime64[ms]")),
-        finished=str(cell["finished"].astype("datetime64[ms]")),
-        host=str(cell["host"]),
+        tuning_time=float(run["tuning_time"]),
+        started=str(run["started"].astype("datetime64[ms]")),
+        finished=str(run["finished"].astype("datetime64[ms]")),
+        host=str(run["host"]),
         trial_origin=list(map(TrialOrigin, origins)),
-        trial_failure=cell.get("trial_failure", ""),
+        trial_failure=run.get("trial_failure", ""),
     )
 
 
-def _times(cell: _Cell, host: str) -> WinnerTimes:
+def _times(run: _Run, host: str) -> WinnerTimes:
     """Return the timings of a winner; its host is told where it is not the one of all rounds."""
     # Merged datasets may have been measured on several hosts.
-    other = str(cell["host"]) if cell["host"] != host else ""
-    winner = WinnerTimes(config=cell["config"], seed=cell["seed"], host=other)
-    if failure := _failure(cell):
+    other = str(run["host"]) if run["host"] != host else ""
+    winner = WinnerTimes(config=run["config"], seed=run["seed"], host=other)
+    if failure := _failure(run):
         return replace(winner, status=TransferStatus.FAILED, failure=failure)
-    unknown = np.full(len(cell["latency"]), math.nan)
-    states = {name: cell.get(name, unknown).tolist() for name in STATES}
-    return replace(winner, latency=cell["latency"].tolist(), kernel=cell.get("kernel", ""), **states)
+    unknown = np.full(len(run["latency"]), math.nan)
+    states = {name: run.get(name, unknown).tolist() for name in STATES}
+    return replace(winner, latency=run["latency"].tolist(), kernel=run.get("kernel", ""), **states)
 
 
 def _transfers(dataset: xr.Dataset) -> dict[str, list[WinnerTimes]]:

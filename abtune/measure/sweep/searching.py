@@ -65,7 +65,7 @@ class Search:
             failures = 0
             await self._prove(broken=self._looks_broken(longer))
             self._keep(longer)
-            await self._tell()
+            await self._notify()
         await self.finish("")
 
     async def _prove(self, *, broken: bool) -> None:
@@ -76,7 +76,7 @@ class Search:
             await self.session.health.rerun()
 
     def _looks_broken(self, longer: History, *, hangs: bool = False) -> bool:
-        """Tell whether all of the last candidates failed, or even took too long."""
+        """Tell whether all of the last candidates failed; with ``hangs``, whether all took too long."""
         recent = {trial.status for trial in longer.trials[-SUSPICIOUS:]}
         failed = recent == {TrialStatus.TIMED_OUT} if hangs else TrialStatus.OK not in recent
         return failed and len(longer.trials) > len(self.history.trials)
@@ -140,9 +140,10 @@ class Search:
         self.session.note_record(record)
         self.session.advance(self.settings.trials - len(self.history.trials))
         self.is_finished = True
-        await self._tell()
+        await self._notify()
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
+        """Wake the partner, which waits for this search to have something to exchange."""
         async with self.moved:
             self.moved.notify_all()
 
@@ -208,11 +209,11 @@ async def search_all(session: Session) -> None:
                 limit.reschedule(_deadline(session))
 
     try:
-        async with asyncio.timeout_at(_deadline(session)) as limit, asyncio.TaskGroup() as group:
+        async with asyncio.timeout_at(_deadline(session)) as limit, asyncio.TaskGroup() as tasks:
             if left:
-                group.create_task(session.health.run())
-            for index, runs in enumerate(groups):
-                group.create_task(search(runs, -index))
+                tasks.create_task(session.health.run())
+            for index, group in enumerate(groups):
+                tasks.create_task(search(group, -index))
     except TimeoutError:
         session.out_of_time = not all(map(store.is_finished, plan.runs))
         await session.cluster.interrupt()
@@ -236,7 +237,7 @@ def _forget_half_pairs(plan: Plan, store: Store) -> None:
 async def _search_together(
     session: Session, group: Sequence[Run], past: Sequence[tuple[History, str]], priority: int
 ) -> None:
-    """Carry out the runs of a group that are left; what each found, and when it began, is given."""
+    """Carry out the runs of a group that are left; ``past`` has what each found, and when it began."""
     searches: list[Search] = []
     searches += [Search(session, run, one, searches, priority) for run, one in zip(group, past, strict=True)]
     async with asyncio.TaskGroup() as tasks:

@@ -209,28 +209,28 @@ def time_winners(
     """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
     # Of several variants, one is chosen first, in rounds that are not kept: the fastest timing is too fast.
     rng = np.random.default_rng(rng_seed)
-    variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built if one.kernels]
-    several = [table for tables in variants if len(tables) > 1 for table in tables]
+    variants = [[_TimedKernel(one, kernel) for kernel in one.kernels] for one in built if one.kernels]
+    several = [timed for kernels in variants if len(kernels) > 1 for timed in kernels]
     with pool.slot("device") as slot:
         bench = _Bench(pool, slot, settings)
-        for table in itertools.chain(*variants):
-            bench.check(table)
+        for timed in itertools.chain(*variants):
+            bench.check(timed)
         bench.time(several, CHOOSING_ROUNDS, rng)
-        fastest = [min(tables, key=_Table.median) for tables in variants]
-        chosen = [_Table(table.built, table.kernel, table.failure) for table in fastest]
+        fastest = [min(kernels, key=_TimedKernel.median) for kernels in variants]
+        chosen = [_TimedKernel(timed.built, timed.kernel, timed.failure) for timed in fastest]
         bench.time(chosen, settings.rounds, rng)
         device = bench.device_name()
         relieve(pool, slot, settings)
     # Only transfers need to know which kernels are equal.
-    any_transfer = any(not table.built.is_own for table in chosen)
+    any_transfer = any(not timed.built.is_own for timed in chosen)
     rounds = Rounds(shape=label, device=device, host=socket.gethostname())
-    timed = [table.times(hashed=any_transfer) for table in chosen]
-    return rounds.with_times([*timed, *(one.times for one in built if not one.kernels)])
+    times = [timed.times(hashed=any_transfer) for timed in chosen]
+    return rounds.with_times([*times, *(one.times for one in built if not one.kernels)])
 
 
 @dataclass(slots=True)
-class _Table:
-    """The rounds of one kernel, as they come in."""
+class _TimedKernel:
+    """A kernel with its rounds so far, or why it failed."""
 
     built: Built
     kernel: Kernel
@@ -263,24 +263,24 @@ class _Bench:
     slot: Slot
     settings: Settings
 
-    def check(self, table: _Table) -> None:
+    def check(self, timed: _TimedKernel) -> None:
         """Run a kernel once; a wrong result is its failure."""
         try:
-            error, limit = self._call("check_kernel", table.kernel)
+            error, limit = self._call("check_kernel", timed.kernel)
         except ChildError as failure:
             recover(self.pool, self.slot, failure)
-            table.failure = f"the winner could not be run again: {failure}"
+            timed.failure = f"the winner could not be run again: {failure}"
             return
         # Not >, which would let NaN pass.
         if not error <= limit:
-            table.failure = f"the winner computes a wrong result: relative error {error:.2g}"
+            timed.failure = f"the winner computes a wrong result: relative error {error:.2g}"
 
-    def time(self, tables: Sequence[_Table], rounds: int, rng: np.random.Generator) -> None:
+    def time(self, kernels: Sequence[_TimedKernel], rounds: int, rng: np.random.Generator) -> None:
         """Time kernels that work, in rounds of random order."""
         for _ in range(rounds):
-            for index in rng.permutation(len(tables)):
-                if not tables[index].failure:
-                    self._add_round(tables[index])
+            for index in rng.permutation(len(kernels)):
+                if not kernels[index].failure:
+                    self._add_round(kernels[index])
 
     def device_name(self) -> str:
         """Return the name of the device; empty if it has just failed."""
@@ -292,18 +292,18 @@ class _Bench:
     def _call(self, function: str, *arguments: Any) -> Any:
         return _insist(self.slot.call, function, *arguments, timeout=self.settings.run_timeout)
 
-    def _add_round(self, table: _Table) -> None:
+    def _add_round(self, timed: _TimedKernel) -> None:
         settings = self.settings
         # A round of a slow kernel, or of cold calls, takes longer than one candidate may.
-        expected = settings.round_seconds(table.built.latency)
+        expected = settings.round_seconds(timed.built.latency)
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
-            arguments = (self.slot, "time_kernel", table.kernel, settings.round_timing)
+            arguments = (self.slot, "time_kernel", timed.kernel, settings.round_timing)
             latency, state = _insist(timings, *arguments, timeout=timeout), self._call("device_state")
-            table.latency.append(latency)
-            table.states.append(state)
+            timed.latency.append(latency)
+            timed.states.append(state)
         except ChildError as error:
-            table.failure = f"the winner could not be measured again: {error}"
+            timed.failure = f"the winner could not be measured again: {error}"
             recover(self.pool, self.slot, error)
 
 
