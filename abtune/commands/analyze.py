@@ -154,7 +154,6 @@ def _view(
 
     timings = dataset.attrs.get("latency_source") == "timings" and dataset.sizes["repeat"] > 1
     section, hint = ("timings", TIMINGS_OF_ONE_RUN) if timings else ("single_run", ONE_RUN_PER_CELL)
-
     return View(
         why=options["why"],
         source=Path(source).name,

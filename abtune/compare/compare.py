@@ -179,7 +179,7 @@ def _check_seeds(analysis: Analysis) -> None:
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
     """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
-    configurations(dataset, settings.baseline, settings.candidate)  # settings may have been replaced
+    configurations(dataset, settings.baseline, settings.candidate)  # refuses names that were replaced
     dataset = in_order(dataset)  # looks and neighbours are told by it
     looks = recorded_looks(dataset, level=settings.level)
     if looks:

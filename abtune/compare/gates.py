@@ -59,10 +59,10 @@ def judge(
     )
     row = replace(row, boost_at_least=at_least)
     verdict, reason = _verdict(row, settings, gates)
-    told = (*caveats, unconfirmed(row, settings), beyond_interval(row, settings, verdict))
-    notes = tuple(filter(None, dict.fromkeys(told)))
+    caveats = (*caveats, unconfirmed(row, settings), beyond_interval(row, settings, verdict))
+    known = tuple(filter(None, dict.fromkeys(caveats)))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
-    return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
+    return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=known)
 
 
 def _verdict(row: Evidence, settings: Settings, gates: Sequence[Gate]) -> tuple[Verdict, str]:

@@ -25,17 +25,16 @@ def make_sentence(
     rows: Sequence[Comparison],
     claims: Sequence[Claim],
     settings: Settings,
-    told: Sequence[str],
+    caveats: Sequence[str],
 ) -> str:
-    """Return the result; some of the caveats that are ``told`` belong into it."""
+    """Return the result, with the few of the caveats that put it in doubt."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
     mean = _over_all(overall, judged, settings)
     parts = [mean, *([_counts(rows, claims, settings)] if len(judged) > 1 else [])]
-    parts += of_dependent(told)
-    parts += of_confounded(told)
+    parts += [*of_dependent(caveats), *of_confounded(caveats)]
     # The candidate may be unable to run some shapes at all.
     if without := [row for row in rows if row.verdict is Verdict.INVALID]:
         some = f"{len(without)} of {len(rows)} shapes"
@@ -43,16 +42,16 @@ def make_sentence(
     return " ".join(parts)
 
 
-def of_dependent(told: Iterable[str]) -> Iterator[str]:
+def of_dependent(caveats: Iterable[str]) -> Iterator[str]:
     """Yield that runs depend on each other, if a caveat says so."""
     # Then most counts of shapes are false (docs/statistics-tables.md, "few seeds").
-    if any(DEPENDENT in caveat for caveat in told):
+    if any(DEPENDENT in caveat for caveat in caveats):
         yield f"But {_lower(DEPENDENT)}, so these intervals may be too narrow."
 
 
-def of_confounded(told: Iterable[str]) -> Iterator[str]:
+def of_confounded(caveats: Iterable[str]) -> Iterator[str]:
     """Yield what else differs between the configurations, perhaps the unit, by the caveats that say so."""
-    doubts = (text for text in told if text.startswith((CONFOUNDED, OTHER_UNIT)))
+    doubts = (text for text in caveats if text.startswith((CONFOUNDED, OTHER_UNIT)))
     yield from (f"But {_lower(text.partition('. ')[0])}." for text in doubts)
 
 
@@ -115,14 +114,14 @@ def _over_all(overall: Overall, judged: Sequence[Comparison], settings: Settings
         start += f", and {one} loses at most {plain_percent(settings.tolerance)}"
     kept = settings.estimand.searches
     what = f"With the best of {kept} searches, " if kept > 1 else ""
-    told = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
+    result = f"{'At equal knowledge, ' if settings.equal_knowledge else what}{start}: {numbers}."
     beyond = ""
     if lone:
         beyond = beyond_interval(lone, settings, lone.verdict) or _although_beyond_zero(lone)
     elif least <= 0 < low or high < 0 <= most:
         level = plain_percent(settings.candidate_level, 3)
         beyond = f"The {level} interval, for all {settings.of_candidates} candidates at once, includes zero."
-    return f"{told} {beyond}" if beyond else told
+    return f"{result} {beyond}" if beyond else result
 
 
 def _although_beyond_zero(row: Comparison) -> str:

@@ -58,7 +58,7 @@ def compute(
     one_sided = replace(welch_tests(samples), pool=tails.pool, rounding=samples.rounding)
     if any(directions):
         tests = _with_resamples(tests, one_sided, directions, settings)
-    # Verdicts of single shapes need no more: Holm's correction leaves few of them to chance.
+    # No verdict of a single shape rests on the common noise: Holm's correction leaves few of them to chance.
     with_common = replace(one_sided, common=common_noise(samples, rng=rng))
     interval = with_common.widened(alone, level=settings.level)
     hidden = bool(((interval.low < alone.low) | (interval.high > alone.high)).any())

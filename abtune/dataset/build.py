@@ -190,7 +190,7 @@ def _added(dataset: xr.Dataset, name: str, value: npt.ArrayLike) -> tuple[Any, .
 
 
 def _check_order(name: str, value: object) -> None:
-    """Refuse an array that names its dimensions, as those of xarray do, in another order than the schema."""
+    """Refuse an array whose own dimensions, as those of xarray have, are not in the order of the schema."""
     own = tuple(getattr(value, "dims", ()))
     wanted = [dim for dim in VARIABLES[name].dims if dim in own]
     if wanted != [dim for dim in own if dim in wanted]:
@@ -198,7 +198,7 @@ def _check_order(name: str, value: object) -> None:
 
 
 def _check_labels(name: str, value: object, labels: Mapping[Any, npt.ArrayLike]) -> None:
-    """Refuse an array that labels its shapes, configurations or seeds, as those of xarray do, otherwise."""
+    """Refuse an array with labels of its own, as those of xarray have, that are not these."""
     known, dims = getattr(value, "coords", {}), getattr(value, "dims", ())
     coords = {dim: known[dim] for dim in dims if dim in known}  # a single label is left of a selection
     names = {dim: [*map(str, np.ravel(labels[dim]))] for dim in ("shape", "config")}
@@ -363,10 +363,7 @@ def padded(
     labels: Sequence[Sequence[Any]],
     least: Mapping[str, int],
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return variables over these labels, padded to the longest cell; refuse too large ones.
-
-    ``cells`` has the values of each run or transfer, by its labels and the name of the variable.
-    """
+    """Return the values of runs or transfers as arrays, padded to the longest; refuse too large ones."""
     dtypes = {name: _DTYPES[VARIABLES[name].kind] for name in names}
     own_dims = {name: VARIABLES[name].dims[len(labels) :] for name in names}
     positions = [{label: number for number, label in enumerate(axis)} for axis in labels]

@@ -242,7 +242,7 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     text = {"dtype": "S1", "zlib": True}  # as characters, so that it is compressed
     by_kind = {"M": times, **dict.fromkeys("OUT", text)}
     numbers = {"zlib": True, "shuffle": True, "complevel": 4}
-    # Also where there is none: that of an earlier file may have no room for a new value.
+    # One for every variable: else xarray would keep that of an earlier file, without room for new values.
     return {
         str(name): by_kind.get(values.dtype.kind, {} if name in dataset.coords else numbers)
         for name, values in dataset.variables.items()

@@ -256,7 +256,7 @@ def records_to_dataset(
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
-    # No run has the timings if its file was removed.
+    # Without timings of runs whose files were removed.
     measured_shapes = [one.of(lambda *run, shape=one.shape: (shape, *run) in cells) for one in rounds]
     for measured in measured_shapes:
         for winner in measured.winners:

@@ -261,26 +261,26 @@ def _caveats(
     every = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
     if more := len(every) - len(shapes):
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
-    differing: dict[str, list[str]] = {}
-    told: dict[str, list[str]] = {}
+    with_mismatch: dict[str, list[str]] = {}  # the steps, by what differs
+    with_caveat: dict[str, list[str]] = {}
     for change in steps:
-        pair = " to ".join(change.datasets)
+        step = " to ".join(change.datasets)
         if known := [row.words for row in change.mismatches if row.known]:
-            differing.setdefault("; ".join(known), []).append(pair)
+            with_mismatch.setdefault("; ".join(known), []).append(step)
         for caveat in change.caveats:
-            told.setdefault(caveat, []).append(pair)
-    yield from (f"{some_of(pairs)}, not the same: {words}." for words, pairs in differing.items())
-    dependent = {caveat: pairs for caveat, pairs in told.items() if caveat.startswith(NEIGHBOURS)}
+            with_caveat.setdefault(caveat, []).append(step)
+    yield from (f"{some_of(some)}, not the same: {words}." for words, some in with_mismatch.items())
+    dependent = {caveat: some for caveat, some in with_caveat.items() if caveat.startswith(NEIGHBOURS)}
     # Two steps test a dataset, once as A and once as B. Of many datasets, some seem alike by chance.
     tested = {caveat.replace(" in A ", " ").replace(" in B ", " ") for caveat in dependent}
     by_chance = dependent and bdtrc(len(tested) - 1, len(series), ALIKE) > _BY_CHANCE
-    for caveat, pairs in told.items():
+    for caveat, some in with_caveat.items():
         if not (by_chance and caveat in dependent):
-            yield f"{some_of(pairs)} (A to B): {caveat}"
+            yield f"{some_of(some)} (A to B): {caveat}"
     if by_chance:
-        steps_told = some_of(list(dict.fromkeys(chain(*dependent.values()))))
+        some = list(dict.fromkeys(chain(*dependent.values())))
         as_by_chance = "seem alike, in as few datasets as chance explains"
-        yield f"{steps_told}: runs with neighbouring seed numbers {as_by_chance}."
+        yield f"{some_of(some)}: runs with neighbouring seed numbers {as_by_chance}."
 
 
 # What a dataset has, by name: its design, and sets of configurations, shapes and timings.

@@ -29,8 +29,8 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
 
 smallest_of = np.vectorize(smallest_p, otypes=[np.float64], excluded={"paired"})
 
-# Below five seeds of a shape no skewness shows, and in 75 seeds of all shapes often no rare failure. Then
-# over 5 % of reports have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
+# Fewer seeds of a shape show no skewness, and fewer of all shapes often no rare failure. Then over 5 % of
+# reports have a false difference by max-T (docs/statistics.md, "Too few seeds for Holm").
 _FEWEST_FOR_MAX_T, _FEWEST_OF_ALL = 5, 125
 
 
