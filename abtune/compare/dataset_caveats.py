@@ -129,8 +129,8 @@ def of_throttling(dataset: xr.Dataset, settings: Settings) -> Iterator[str]:
     shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
     if not any(shares):
         return
-    every = np.bitwise_or.reduce(np.concatenate(sides))
-    reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
+    seen = np.bitwise_or.reduce(np.concatenate(sides))
+    reasons = ", ".join(name for bit, name in _REASONS.items() if seen & bit)
     yield (
         f"The GPU lowered its clock ({reasons}) in {percent(shares[0])} of {names[0]}'s timing rounds and "
         f"{percent(shares[1])} of {names[1]}'s."

@@ -418,8 +418,8 @@ class Analysis:
         dataset: xr.Dataset = frame.to_xarray()
         for name in ("latency_baseline", "latency_candidate"):
             dataset[name].attrs["units"] = "s"
-        told = ("baseline", "candidate", "level", "margin", "tolerance")
-        return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
+        names = ("baseline", "candidate", "level", "margin", "tolerance")
+        return dataset.assign_attrs({name: getattr(self.settings, name) for name in names})
 
     @property
     def baseline(self) -> str:

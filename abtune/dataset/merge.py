@@ -170,8 +170,8 @@ def _about_unlike(named: Mapping[str, xr.Dataset]) -> Iterator[Caveat]:
                 "between their measurements counts as their difference."
             )
 
-    every = dict.fromkeys(name for dataset in named.values() for name in labels_of(dataset, "config"))
-    yield from between_each_two([*every], differ)
+    configs = dict.fromkeys(name for dataset in named.values() for name in labels_of(dataset, "config"))
+    yield from between_each_two([*configs], differ)
 
 
 def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:

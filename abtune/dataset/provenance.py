@@ -50,8 +50,8 @@ class Caveat:
 
 def caveats_of(attrs: Mapping[Any, Any]) -> list[Caveat]:
     """Return what else differs between the configurations; a text alone is about all of them."""
-    caveats, told = [], decoded(attrs.get(CAVEATS))
-    for one in told if isinstance(told, list) else [told]:
+    caveats, recorded = [], decoded(attrs.get(CAVEATS))
+    for one in recorded if isinstance(recorded, list) else [recorded]:
         about = {"says": one, "of": []} if isinstance(one, str) else one if isinstance(one, dict) else {}
         says, of = about.get("says"), about.get("of")
         if isinstance(says, str) and isinstance(of, list):
@@ -69,14 +69,13 @@ def between_each_two(
             of_texts.setdefault(text, []).append(pair)
     for text, of in of_texts.items():
         # Of 60 configurations there are 1,770 pairs: what holds for all is stored once.
-        told = [()] if len(of) == len(pairs) else of
-        yield from (Caveat(says=text, of=pair) for pair in told)
+        yield from (Caveat(says=text, of=pair) for pair in ([()] if len(of) == len(pairs) else of))
 
 
 def with_caveats(caveats: Iterable[Caveat]) -> dict[str, str]:
     """Return the attribute that holds caveats, each once; none without any."""
-    told = [{"says": one.says, "of": one.of} if one.of else one.says for one in dict.fromkeys(caveats)]
-    return {CAVEATS: json.dumps(told)} if told else {}
+    known = [{"says": one.says, "of": one.of} if one.of else one.says for one in dict.fromkeys(caveats)]
+    return {CAVEATS: json.dumps(known)} if known else {}
 
 
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:

@@ -177,9 +177,8 @@ def _shapes(
     if shown is None:
         groups = rows_by_heading(analysis.comparisons)
     else:
-        every = count(len(analysis.comparisons), "shape")
-        some = len(shown) < len(analysis.comparisons)
-        groups = {f"{len(shown)} of {every} shown" if some else every: list(shown)}
+        shapes, some = count(len(analysis.comparisons), "shape"), len(shown) < len(analysis.comparisons)
+        groups = {f"{len(shown)} of {shapes} shown" if some else shapes: list(shown)}
     for heading, rows in groups.items():
         yield Heading(heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
@@ -245,8 +244,8 @@ def design(analysis: Analysis) -> str:
 
 def some_shapes(analysis: Analysis) -> str:
     """Return how many of the dataset's shapes are judged; empty if all are."""
-    judged, every = len(analysis.comparisons), analysis.shapes_in_dataset
-    return f"{judged} of the dataset's {every} shapes" if judged < every else ""
+    judged, in_dataset = len(analysis.comparisons), analysis.shapes_in_dataset
+    return f"{judged} of the dataset's {in_dataset} shapes" if judged < in_dataset else ""
 
 
 def shared_level(settings: Settings) -> str:

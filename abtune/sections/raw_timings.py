@@ -67,8 +67,8 @@ def describe_timings(dataset: xr.Dataset, *, level: float) -> Timings:
     rounds = dataset["round"].values.tolist()
     seeds, series, short = list[int](), list[Series](), 0
     for index, shape in enumerate(labels_of(dataset, "shape")):
-        for config, every in logs.items():
-            timed = every[index][~np.isnan(every[index]).all(axis=(1, 2))]
+        for config, own in logs.items():
+            timed = own[index][~np.isnan(own[index]).all(axis=(1, 2))]
             seeds.append(len(timed))
             for number, timings in zip(rounds, timed[0], strict=True) if len(timed) == 1 else ():
                 n = int(np.count_nonzero(~np.isnan(timings)))

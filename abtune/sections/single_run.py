@@ -77,8 +77,8 @@ def describe_single_runs(analysis: Analysis) -> SingleRun:
     used = {row.shape for row in rows}
     logs = np.log([row.baseline.latency for row in rows]) - np.log([row.candidate.latency for row in rows])
     together = tuple(_together([row.workload for row in rows], logs, level))
-    every = 1 - (1 - level) / len(rows)  # of all shapes, by Bonferroni
-    tipping = [tipping_point(logs, level=one).tolist() for one in (level, every)]
+    for_all = 1 - (1 - level) / len(rows)  # by Bonferroni
+    tipping = [tipping_point(logs, level=one).tolist() for one in (level, for_all)]
     return SingleRun(
         baseline=names[0],
         candidate=names[1],

@@ -108,10 +108,10 @@ def components(log_latency: npt.ArrayLike) -> Components:
     10.2307/3001853). An estimate may be negative, so that the mean of many is right.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
-    every = (-1, -2, -3)
-    count = np.count_nonzero(~np.isnan(timings), axis=every, keepdims=True)
+    of_sample = (-1, -2, -3)  # all axes of a sample
+    count = np.count_nonzero(~np.isnan(timings), axis=of_sample, keepdims=True)
     # Of logs near -9 themselves, sums of squares would lose digits.
-    timings = timings - _ratio(np.nansum(timings, axis=every, keepdims=True), count)
+    timings = timings - _ratio(np.nansum(timings, axis=of_sample, keepdims=True), count)
     in_round = np.count_nonzero(~np.isnan(timings), axis=-1)
     in_seed = in_round.sum(axis=-1)
     total = in_seed.sum(axis=-1)
@@ -120,7 +120,7 @@ def components(log_latency: npt.ArrayLike) -> Components:
     by_seed = _ratio(sums.sum(axis=-1) ** 2, in_seed).sum(axis=-1)
     overall = _ratio(sums.sum(axis=(-1, -2)) ** 2, total)
     rounds, seeds = np.count_nonzero(in_round, axis=(-1, -2)), np.count_nonzero(in_seed, axis=-1)
-    timing = _component(np.nansum(timings**2, axis=every) - by_round, total - rounds, total - rounds)
+    timing = _component(np.nansum(timings**2, axis=of_sample) - by_round, total - rounds, total - rounds)
     # An unknown component cannot be subtracted, so it stays a part of the next one.
     own_timing = np.nan_to_num(timing)
     shared = _ratio((in_round**2).sum(axis=-1), in_seed).sum(axis=-1)  # sum over seeds of sum n_ij^2/n_i

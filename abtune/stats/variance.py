@@ -85,8 +85,8 @@ def timer_step(seconds: Floats) -> float:
     """
     known = np.where(seconds > 0, seconds, np.nan)
     known = known[~np.isnan(known).all(axis=1)]
-    every = known[~np.isnan(known)]
-    timings = np.unique(every[:: max(len(every) // 10_000, 1)])  # some are enough
+    timings = known[~np.isnan(known)]
+    timings = np.unique(timings[:: max(len(timings) // 10_000, 1)])  # some are enough
     if len(timings) < _FEWEST_FOR_STEP or (np.nanmin(known, axis=1) == np.nanmax(known, axis=1)).all():
         return 0.0
     power = np.floor(np.log10(timings)).astype(np.int64) - 5  # of the sixth digit

@@ -161,8 +161,8 @@ def _are_several(values: Counter[str]) -> bool:
 
 def _are_unlike(values: Collection[Counter[str]]) -> bool:
     """Return whether the runs of two configurations have too different shares of the values."""
-    every = sum(values, Counter[str]())
-    if len(every) > every.total() / 2 and all(len(own) > 1 for own in values):
+    both = sum(values, Counter[str]())
+    if len(both) > both.total() / 2 and all(len(own) > 1 for own in values):
         return False  # nearly every run has a value of its own, as of rented machines
     return any(
         sum(abs(a[value] / a.total() - b[value] / b.total()) for value in a | b) > 2 * _UNEQUAL

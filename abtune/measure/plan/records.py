@@ -91,9 +91,9 @@ class Rounds:
 
     def with_times(self, times: Iterable[WinnerTimes]) -> Rounds:
         """Return these winners and transfers as measured on this device."""
-        every = tuple(times)
-        winners = tuple(one for one in every if not one.origin)
-        return replace(self, winners=winners, transfers=tuple(one for one in every if one.origin))
+        times = tuple(times)
+        winners = tuple(one for one in times if not one.origin)
+        return replace(self, winners=winners, transfers=tuple(one for one in times if one.origin))
 
     def of(self, is_wanted: Callable[[str, int], bool]) -> Rounds:
         """Return the timings of the winners of some runs, which are told by configuration and seed."""

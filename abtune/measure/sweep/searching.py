@@ -190,8 +190,8 @@ async def search_all(session: Session) -> None:
         _forget_half_pairs(plan, store)
     left = [run for run in plan.runs if not store.is_finished(run)]
     trials = plan.settings.trials
-    every = grouped(plan.runs, shared=plan.settings.is_shared)
-    groups = [group for group in every if not all(map(store.is_finished, group))]
+    groups = grouped(plan.runs, shared=plan.settings.is_shared)
+    groups = [group for group in groups if not all(map(store.is_finished, group))]
     histories = {run.key: store.history(run) for group in groups for run in group}
     tried = sum(len(histories[run.key][0].trials) for run in left)
     session.progress.begin("trials", len(plan.runs) * trials, (len(plan.runs) - len(left)) * trials + tried)

@@ -136,8 +136,8 @@ def draw_seeds(analysis: Analysis) -> Figure:
         row.shape: _speeds(row, [np.exp(side.value[index]) for side in both])
         for index, row in enumerate(analysis.comparisons)
     }
-    every = [speed for sides in values.values() for side in sides for speed in side.tolist()]
-    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=every))
+    speeds = [speed for sides in values.values() for side in sides for speed in side.tolist()]
+    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=speeds))
     latency = (microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows)
     first = ["baseline, us", *latency]
     notes = [f"speed of each seed against the mean of {analysis.baseline} (%)"]
@@ -147,7 +147,7 @@ def draw_seeds(analysis: Analysis) -> Figure:
         if known
         else "hollow diamonds: boosts"
     )
-    look: Any = {"notes": notes, "further": every, "first": first}
+    look: Any = {"notes": notes, "further": speeds, "first": first}
     figure, axis = row_figure(analysis, rows, scale, row_height=_SEED_ROW, **look)
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, values[row.shape], scale)

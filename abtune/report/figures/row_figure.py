@@ -172,8 +172,8 @@ def row_figure(
     known += [Interval(low=value, value=value, high=value) for value in further]
     drawn += ["arrows: beyond the scale"] * any(any(goes_on(row, scale).values()) for row in known)
     axis.set_xlabel(panels.wrapped([what], _WIDEST), fontsize=panels.LETTERS)
-    told = summary(analysis.dataset), some_shapes(analysis), seeds_per_shape(analysis)
-    origin = "; ".join(filter(None, told))
+    facts = summary(analysis.dataset), some_shapes(analysis), seeds_per_shape(analysis)
+    origin = "; ".join(filter(None, facts))
     panels.write_below(figure, "; ".join(drawn), origin)
     figure.set_label(panels.drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis

@@ -84,9 +84,9 @@ def _table(change: Change) -> Grid:
     rows = change.shapes
     # A lone shape has no row of a mean below it.
     several = len(rows) > 1
-    every: list[ShapeChange | MeanChange] = [*rows, *[change.overall] * several]
+    lines: list[ShapeChange | MeanChange] = [*rows, *[change.overall] * several]
     blank = [""] * several
-    bounds = [(row.low, row.high) for row in every]
+    bounds = [(row.low, row.high) for row in lines]
     decimals = decimals_of(bounds)
     unit = "%" if change.quantity == "boost" else "us"
 
@@ -99,7 +99,7 @@ def _table(change: Change) -> Grid:
         SHAPE,
         [*(row.shape for row in rows), *[OVERALL] * several],
         column("verdict", [*(VERDICTS[row.verdict] for row in rows), *blank], kind="word"),
-        column("change %", [percent_cell(row.change, decimals) for row in every]),
+        column("change %", [percent_cell(row.change, decimals) for row in lines]),
         interval_column(bounds, level=change.level, decimals=decimals),
         column(f"A {unit}", [*(value(row.a) for row in rows), *means[0]], gives_way=3),
         column(f"B {unit}", [*(value(row.b) for row in rows), *means[1]], gives_way=2),

@@ -258,8 +258,8 @@ def _caveats(
 ) -> Iterator[str]:
     if undated:
         yield f"No date: {some_of(undated)}. The datasets stand in the order given."
-    every = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
-    if more := len(every) - len(shapes):
+    labels = {label for dataset in series.values() for label in labels_of(dataset, "shape")}
+    if more := len(labels) - len(shapes):
         yield f"Left out: {count(more, 'shape')} that not all datasets have."
     with_mismatch: dict[str, list[str]] = {}  # the steps, by what differs
     with_caveat: dict[str, list[str]] = {}

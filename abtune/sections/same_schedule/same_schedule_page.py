@@ -209,17 +209,17 @@ def draw_same_schedule(analysis: Analysis) -> Figure:
         for index, shape in enumerate(same.shapes)
     }
     best = {row.shape: row.best.boost for row in same.shapes}
-    every = [boost for values in schedules.values() for side in values for boost in side.tolist()]
-    if not every:
+    boosts = [boost for values in schedules.values() for side in values for boost in side.tolist()]
+    if not boosts:
         raise InputError(f"no schedule gives {names[0]} and {names[1]} two different kernels to draw")
-    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=[*every, *best.values()]))
+    scale = drawable(choose_scale(shape_intervals(analysis), margin=0.0, further=[*boosts, *best.values()]))
     notes = (
         f"boost of {names[1]} over {names[0]} on each schedule (%)",
         f"lines: boosts of the searches with {plain_percent(same.level)} intervals",
         "stars: best known kernels of both",
     )
     rows = forest_rows(analysis, with_overall=False)
-    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes, further=every)
+    figure, axis = row_figure(analysis, rows, scale, row_height=_ROW, notes=notes, further=boosts)
     for row in (row for row in rows if row.shape):
         draw_sides(axis, row.y, schedules[row.shape], scale)
         draw_row(axis, row, scale)
