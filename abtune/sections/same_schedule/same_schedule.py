@@ -136,7 +136,7 @@ def _p_values(tests: OneSided) -> dict[str, Floats]:
 
 
 def _counted(p: npt.ArrayLike, fitting: npt.ArrayLike, alpha: float) -> int:
-    """Return in how many shapes there is something; those with few schedules do not count."""
+    """Return in how many shapes the claim of these p-values holds; those with few schedules do not count."""
     enough = np.where(np.asarray(fitting) >= FEWEST_PAIRS, p, math.nan)
     # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
     return at_least(enough, correlation=0.0, alpha=alpha)
@@ -251,19 +251,19 @@ def _shape_effects(
 ) -> Iterator[ShapeEffect]:
     # Each counts against the bias only: a gain on the baseline's schedules, a loss on the candidate's. The
     # chance of any false *faster* is at most alpha, and so is that of *slower*.
-    faster = holm([row.p_faster for row in directions[0]]) <= analysis.settings.alpha
-    slower = holm([row.p_slower for row in directions[1]]) <= analysis.settings.alpha
+    alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
+    faster = holm([row.p_faster for row in directions[0]]) <= alpha
+    slower = holm([row.p_slower for row in directions[1]]) <= alpha
     rows = zip(analysis.comparisons, *directions, strict=True)
     for index, (row, of_baseline, of_candidate) in enumerate(rows):
         # In standard errors of measuring: NaN without a second timing. Any effect is clear where timings are
         # exact, as a simulator's.
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = [without_rounding(effects(side, index)) / side.error[index] for side in sides]
-        clear = np.concatenate(logs)
+            in_errors = [without_rounding(effects(side, index)) / side.error[index] for side in sides]
         if faster[index] or slower[index]:
             reading = Reading.FASTER if faster[index] else Reading.SLOWER
         else:
-            reading = _unclear(of_baseline, of_candidate, clear, analysis.settings.tolerance)
+            reading = _unclear(of_baseline, of_candidate, np.concatenate(in_errors), tolerance)
         yield ShapeEffect(
             shape=row.shape,
             workload=row.workload,
