@@ -186,13 +186,13 @@ class Cluster:
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""
-        await self._part(lambda: self._client.run(interrupt_pool, self.pool.name, on_error="ignore"))
+        await self._ask_workers(lambda: self._client.run(interrupt_pool, self.pool.name, on_error="ignore"))
 
     async def leave(self) -> None:
         """End the pools of all workers that answer."""
-        await self._part(lambda: self._client.unregister_worker_plugin(self.pool.name))
+        await self._ask_workers(lambda: self._client.unregister_worker_plugin(self.pool.name))
 
-    async def _part(self, request: Callable[[], Awaitable[Any]]) -> None:
+    async def _ask_workers(self, request: Callable[[], Awaitable[Any]]) -> None:
         # Where the scheduler stays away, dask closes its connections itself. That may be now, or meanwhile.
         if self._client.status == "running":
             with contextlib.suppress(OSError, RuntimeError):  # a timeout is an OSError
