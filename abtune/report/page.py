@@ -159,6 +159,7 @@ class Section:
     result: object  # for JSON; None if another section has it already
     # For CSV, by heading; None if the result has no rows.
     rows: tuple[Mapping[str, object], ...] | None = None
+    headings: tuple[str, ...] = ()  # of the rows, where there may be none
     sentence: str = ""  # the result in a few sentences; empty if it has none
     unasked: bool = False  # the data brought it; a format without a place for it may leave it out
 

@@ -32,8 +32,9 @@ def render_json(report: Report) -> str:
 def render_csv(report: Report) -> str:
     """Return the rows of a report as CSV; sentences of one cell are joined by semicolons."""
     records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
+    headings = records[0] if records else next((section.headings for section in report.sections), ())
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else [], lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=list(headings), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
