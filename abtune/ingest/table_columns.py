@@ -32,7 +32,7 @@ SHAPES = (
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 RUNS = {"run", "runs", "run_id", "run_number", "run_index", "rep", "reps", "try", "trial"}
 RUNS |= {"trials", "attempt", "iter", "iteration", "iterations", "repetition", "repetitions", "sample"}
-RUNS |= {"process", "experiment"}
+RUNS |= {"process", "process_id", "pid", "experiment"}
 # What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
 # below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
 _SUMMARY = re.compile(

@@ -794,6 +794,26 @@ def test_a_column_that_may_number_runs_is_pointed_out(tmp_path: Path) -> None:
     assert read(path, seed_is="timing").notes[1:] == (left_out,)
 
 
+def test_a_column_of_processes_is_pointed_out(tmp_path: Path) -> None:
+    """A process is a run, so its timings are repeats of a seed."""
+    path = tmp_path / "t.csv"
+    lines = (f"x,{config},{number},{number}\n" for config in "ab" for number in (7, 7, 9, 9))
+    path.write_text(f"shape,config,pid,time_us\n{''.join(lines)}", encoding="utf-8")
+    said = f"{path}: if pid tells separate runs apart, each is a seed: --columns seed=pid"
+    assert said in read(path).notes
+    assert "2 seeds per cell, 2 timings per seed" in read(path, columns={"seed": "pid"}).notes[0]
+
+
+def test_columns_of_runs_are_no_configurations_of_a_named_file(tmp_path: Path) -> None:
+    """What would be taken for a configuration is named, so that nobody leaves out --run only."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,run1_ms,run2_ms\nx,1,2\n", encoding="utf-8")
+    with pytest.raises(
+        AbtuneError, match=r"'run1'; leave out .*; if run1 is a run, write lines with columns"
+    ):
+        read(runs=[f"old={path}"])
+
+
 def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     """Two types of data or phases would be pooled without it."""
     path = tmp_path / "t.csv"
@@ -1246,7 +1266,7 @@ def test_a_status_beside_configurations_is_none(tmp_path: Path) -> None:
         (
             "shape,config,time_us\nx,a,1\n",
             {"shape": "y"},
-            "says itself which shape a time is of; leave out --shape LABEL",
+            "says itself which shape a time is of, .x.; leave out --shape LABEL",
         ),
         (
             "shape,config,time_us\nx,a,1\n",
@@ -1391,7 +1411,9 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
         read(one, two)
     with pytest.raises(AbtuneError, match="let all have it, or none"):
         read(one, bare)
-    with pytest.raises(AbtuneError, match=r"says itself which config a time is of; leave out --run NAME="):
+    with pytest.raises(
+        AbtuneError, match=r"says itself which config a time is of, .a.; leave out --run NAME="
+    ):
         read(runs=[f"a={one}"])
 
 
@@ -1470,7 +1492,7 @@ def test_paths_and_columns_are_not_both_asked(tmp_path: Path) -> None:
     path.write_text("shape,config,seed,time_us\nx,a,0,1\n", encoding="utf-8")
     with pytest.raises(AbtuneError, match=r"has a column seed; leave .seed. out of --pattern"):
         read_sources(find_matching(f"{tmp_path}/a-{{seed}}.csv"))
-    with pytest.raises(AbtuneError, match=r"says itself which config a time is of; leave out --run "):
+    with pytest.raises(AbtuneError, match=r"says itself which config a time is of, .a.; leave out --run "):
         read_sources(find_matching(f"{tmp_path}/{{config}}-1.csv"))
     with pytest.raises(AbtuneError, match="both name the shape"):
         read_sources(find_matching(f"{tmp_path}/{{shape}}-1.csv"), shape="y")
