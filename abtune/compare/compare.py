@@ -18,7 +18,7 @@ from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Evidence, Side, Verdict
 from abtune.compare.sentence import make_sentence
 from abtune.compare.sequential import compare_at_looks, recorded_looks
-from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
+from abtune.compare.settings import Settings, Weights, as_weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute, design_power
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, how_timed, of_searches, of_throughputs
@@ -102,6 +102,8 @@ def analyze(
     """
     validate(dataset)
     chosen = restrict(dataset, shapes)
+    if weights is not None and {*(given := as_weights(weights)).calls} <= {*labels_of(dataset, "shape")}:
+        weights = replace(given, strict=False)  # a shape that was not chosen is no mistake
     settings = make_settings(
         chosen,
         baseline=baseline,

@@ -71,8 +71,8 @@ def _program(time: Weighted) -> Iterator[str]:
         "calls."
     )
     if time.left_out:
-        left_out = f"{count(len(time.left_out), 'shape')} of {time.name}"
-        lacking = "without timings of both configurations, left out"
-        yield f"{left_out} {lacking}: {some_of(time.left_out, most=1)}."
+        left_out = f"Left out: {count(len(time.left_out), 'shape')} of {time.name}"
+        lacking = "not chosen, or without timings of both configurations"
+        yield f"{left_out}, {lacking}: {some_of(time.left_out, most=1)}."
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."

@@ -121,6 +121,17 @@ def test_labels_that_the_dataset_lacks() -> None:
         built_in_weights("resnet5")
 
 
+def test_weights_may_be_of_shapes_that_were_not_chosen() -> None:
+    """A file has the calls of a whole program, and its other shapes are listed."""
+    dataset = make_sweep([0.1, 0.5], n=4)
+    calls = {"shape0": 1.0, "shape1": 2.0}
+    estimate = abtune.analyze(dataset, shapes=["shape0"], weights=calls).overall.weighted
+    assert estimate is not None
+    assert (estimate.weight, estimate.total, estimate.left_out) == (1, 3, ("shape1",))
+    with pytest.raises(InputError, match="unknown shape 'shap1'"):
+        abtune.analyze(dataset, shapes=["shape0"], weights={"shape0": 1.0, "shap1": 2.0})
+
+
 def test_a_plain_mapping_is_taken_for_weights() -> None:
     """Calls by label are enough; a label that the dataset lacks is a mistake."""
     dataset = make_sweep([0.1, 0.3])
