@@ -244,7 +244,9 @@ def _about_bare_units(columns: Sequence[str]) -> str:
 def _about_configs(columns: Sequence[str]) -> str:
     """Say that the lines of a table are configurations, and its columns shapes; empty for others."""
     is_turned = _CONFIGS.fullmatch(columns[0]) and len(columns) > 2 and have_units(columns[1:], UNITS)
-    return "its lines are configurations; transpose it, so that each has a column" * bool(is_turned)
+    several = ", or write a line for each timing if one has several lines"
+    remedy = f"its lines are configurations; transpose it, so that each has a column{several}"
+    return remedy * bool(is_turned)
 
 
 def _hint_of_csv(path: Path, text: str, columns: Sequence[str]) -> str:

@@ -264,6 +264,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ("|Language|Time, s|Memory, MiB|\n|-|-|-|\n|C|1|2|\n", "in brackets, such as Time (s)"),
         ("|Variant|gemm (ms)|conv (ms)|\n|-|-|-|\n|old|1|2|\n", "line 1: its lines are configurations; tran"),
         ("config,gemm_us,conv_us\nold,1,2\n", "its lines are configurations; transpose it"),
+        ("config,gemm_us,conv_us\nold,1,2\nold,1,3\n", "has a column, or write a line for each timing if"),
         ("== ==\nShape old\n== ==\nx 1\n== ==\n", "take out its rules, and put commas between columns: sed"),
         (
             '{"old": [1.2, 1.3], "new": [1.1, 1]}',
