@@ -138,6 +138,12 @@ def test_each_format_tells_candidates_apart(run: Run) -> None:
         assert "cached against stock" in run("analyze", "--format", form).out
 
 
+def test_csv_has_its_headings_where_no_row_is_shown(run: Run) -> None:
+    """A program that reads it needs the names of the columns, also of none."""
+    none = run("analyze", "--show", "invalid", "--format", "csv").out
+    assert (none.count("\n"), none.startswith("shape,workload,")) == (1, True)
+
+
 def test_gates_and_sections_are_those_of_every_candidate(run: Run) -> None:
     gated = run("analyze", "--fail-on", "regressed")
     assert gated.code == 1

@@ -32,7 +32,7 @@ def render_json(report: Report) -> str:
 def render_csv(report: Report) -> str:
     """Return the rows of a report as CSV; sentences of one cell are joined by semicolons."""
     records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
-    headings = records[0] if records else next((section.headings for section in report.sections), ())
+    headings = records[0] if records else next(filter(None, (one.headings for one in report.sections)), ())
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(headings), lineterminator="\n")
     writer.writeheader()
