@@ -133,6 +133,14 @@ def test_every_module_has_a_name_of_its_own() -> None:
     assert not [name for name, number in names.items() if number > 1]
 
 
+def test_every_class_has_a_name_of_its_own() -> None:
+    """No two classes are called the same, so that a type says which idea is meant."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in MODULES]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert not [name for name, number in names.items() if number > 1]
+
+
 def test_no_folder_is_crowded() -> None:
     """A folder of abtune holds a dozen files at most."""
     sizes = Counter(path.parent for path in MODULES)

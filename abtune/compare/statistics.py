@@ -11,7 +11,7 @@ import numpy.typing as npt
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, Sides, two_sample, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval
+from abtune.stats.estimates import Intervals
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
 from abtune.stats.skewness import misled, with_noise_of_all
@@ -27,9 +27,9 @@ from abtune.stats.variance import floored
 class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    interval: Interval  # the one asked for, wider where the noise of all shapes says so
+    interval: Intervals  # the one asked for, wider where the noise of all shapes says so
     hidden: bool  # whether any interval is wider so, because shapes may hide slow runs
-    simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
+    simultaneous: Intervals  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     one_sided: OneSided  # what one-sided claims rest on
     tails: Tails  # the resamples that `simultaneous` and `one_sided` rest on

@@ -302,14 +302,14 @@ def _text(value: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 # The label of a shape, the name of a configuration, and the number of a seed.
-Cell: TypeAlias = tuple[str, str, int]
+RunLabels: TypeAlias = tuple[str, str, int]
 
 # The most values of one variable; 1 GiB.
 _MOST_VALUES = 2**27
 _DTYPES: Mapping[str, str] = {"f": "float64", "i": "int8", "U": "object", "M": "datetime64[ms]"}
 
 
-def axes_of(cells: Iterable[Cell]) -> dict[str, list[Any]]:
+def axes_of(cells: Iterable[RunLabels]) -> dict[str, list[Any]]:
     """Return the labels of runs by axis: shapes and configurations as they come, seeds in order."""
     shapes, configs, seeds = (list(dict.fromkeys(labels)) for labels in zip(*cells, strict=True))
     return {"shape": shapes, "config": configs, "seed": sorted(seeds)}
@@ -334,7 +334,7 @@ def cells_of(
 
 
 def dataset_from_cells(
-    cells: Mapping[Cell, Mapping[str, Any]],
+    cells: Mapping[RunLabels, Mapping[str, Any]],
     axes: Mapping[str, Sequence[Any]],
     *,
     variables: Iterable[str] = (),

@@ -14,7 +14,7 @@ from abtune.ingest.units import (
     MEANS,
     PER_SECOND,
     STATISTICS,
-    Heading,
+    ColumnHeading,
     read_heading,
     split_unit,
     unit_named,
@@ -75,7 +75,7 @@ OUTCOME = re.compile(
 )
 
 
-def known_heading(cell: str, known: Sequence[str] = tuple(PER_SECOND)) -> Heading | None:
+def known_heading(cell: str, known: Sequence[str] = tuple(PER_SECOND)) -> ColumnHeading | None:
     """Return what a heading says; None if it cannot be that of times, or of values in another known unit."""
     with contextlib.suppress(InputError):
         return read_heading(cell, known)

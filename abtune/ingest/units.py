@@ -89,7 +89,7 @@ _COUNTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class ColumnHeading:
     """What the heading of a column says."""
 
     name: str  # without its unit
@@ -111,10 +111,10 @@ def is_statistic(name: str) -> bool:
     return not words_of(name).isdisjoint(STATISTICS)
 
 
-def read_heading(cell: str, known: Sequence[str]) -> Heading:
+def read_heading(cell: str, known: Sequence[str]) -> ColumnHeading:
     """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
     if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
-        return Heading(name="time", unit=unit_named(cell))
+        return ColumnHeading(name="time", unit=unit_named(cell))
     name, unit = split_unit(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     if unit in PER_SECOND and "per" in words[1:-1]:  # time_per_image_ms, but not images_per_s
@@ -144,7 +144,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         if is_statistic(name):
             more = "call a column of means by its configuration alone, such as old (ms)"
         raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}; else take it out, or {more}")
-    return Heading(name=name, unit=unit)
+    return ColumnHeading(name=name, unit=unit)
 
 
 def published_flop(shape: Published) -> int:

@@ -30,7 +30,7 @@ _PRECISE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Source(EqualWithNaN):
+class ConfigurationNoise(EqualWithNaN):
     """Noise of one configuration, in one shape or pooled over shapes; log scale, so about fractions."""
 
     config: str
@@ -52,8 +52,8 @@ class Noise:
     baseline: str
     candidate: str
     level: float
-    pooled: tuple[Source, ...]  # baseline and candidate, over all shapes
-    by_shape: tuple[Source, ...]  # each shape under the baseline, then under the candidate
+    pooled: tuple[ConfigurationNoise, ...]  # baseline and candidate, over all shapes
+    by_shape: tuple[ConfigurationNoise, ...]  # each shape under the baseline, then under the candidate
     trials: tuple[Trials, ...]  # what became of the trials; empty without histories
     caveats: tuple[str, ...]
 
@@ -75,12 +75,14 @@ def describe_noise(analysis: Analysis) -> Noise:
     )
 
 
-def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Source, ...], Source]:
+def _sources(
+    dataset: xr.Dataset, config: str, level: float
+) -> tuple[tuple[ConfigurationNoise, ...], ConfigurationNoise]:
     """Return the noise of one configuration: in each shape, and pooled over shapes, variances averaged."""
     samples, parts = extract(dataset, config), components(np.log(complete_timings(dataset, config)))
     labels = labels_of(dataset, "shape")
 
-    def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
+    def source(shapes: Integers, spreads: tuple[float, float, float]) -> ConfigurationNoise:
         floor = float(mean_of_known(samples.floor[shapes]))
         kinds = ("search", "session", "timing")
         # Of all shapes, the mean counts negative estimates: without them, it would be too large.
@@ -92,7 +94,7 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
         if search[2] <= 0:  # seeds vary less than the error, which shows no limit of their noise
             search[1:] = [math.nan, math.nan]
-        return Source(
+        return ConfigurationNoise(
             config=config,
             shape=labels[shapes[0]] if len(shapes) == 1 else "",
             n=int(samples.n[shapes].max()),
@@ -126,7 +128,7 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
+def _about_timing(by_shape: Sequence[ConfigurationNoise]) -> Iterator[str]:
     """Yield whether longer timing would help."""
     # Where all timings agree exactly, the report says so.
     known = [row for row in by_shape if row.measurement + row.search > 0]
@@ -185,7 +187,7 @@ def noise_page(noise: Noise) -> Iterator[Part]:
     yield Bullets(noise.caveats)
 
 
-def _source_table(rows: Sequence[Source], level: float) -> Grid:
+def _source_table(rows: Sequence[ConfigurationNoise], level: float) -> Grid:
     """Return a table with a row for each configuration, or for each shape and configuration."""
     icc = [NOTHING if math.isnan(row.correlation) else f"{row.correlation:.3f}" for row in rows]
     columns = filled(
@@ -205,12 +207,12 @@ def _source_table(rows: Sequence[Source], level: float) -> Grid:
     return table(SHAPE, shapes, column("config", configs, kind="word"), *columns)
 
 
-def _search_interval(source: Source) -> str:
+def _search_interval(source: ConfigurationNoise) -> str:
     low, high = spread_percent(source.search_low), spread_percent(source.search_high)
     return NOTHING if NOTHING in {low, high} else f"{low} to {high}"
 
 
-def _error_share(source: Source) -> str:
+def _error_share(source: ConfigurationNoise) -> str:
     if math.isnan(source.measurement) or not source.search > 0:
         return NOTHING
     return f"{spread_percent(source.measurement / source.search)}%"

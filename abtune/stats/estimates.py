@@ -97,7 +97,7 @@ def conservative_freedom(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Intervals:
     """Intervals of many shapes; log scale, arrays of shape (shapes,)."""
 
     difference: Floats  # the first side minus the second; NaN if either side is empty
@@ -109,26 +109,26 @@ class Interval:
         """How far the farther end is from the difference."""
         return np.maximum(self.difference - self.low, self.high - self.difference)
 
-    def hull(self, other: Interval) -> Interval:
+    def hull(self, other: Intervals) -> Intervals:
         """Return the interval from the lower of both lower ends to the higher of both higher ends."""
         return replace(self, low=np.minimum(self.low, other.low), high=np.maximum(self.high, other.high))
 
-    def widened(self, by: Floats | float) -> Interval:
+    def widened(self, by: Floats | float) -> Intervals:
         """Return the interval with both ends moved outwards."""
         return replace(self, low=self.low - by, high=self.high + by)
 
 
-def welch(samples: TwoSample, *, level: float) -> Interval:
+def welch(samples: TwoSample, *, level: float) -> Intervals:
     """Return Welch's t interval, with his degrees of freedom."""
     one, two = floored_moments(samples)
     freedom = welch_freedom(one.of_mean, two.of_mean, one.n, two.n)
     return t_interval(replace(standard_error(samples), freedom=freedom), level=level)
 
 
-def t_interval(estimate: StandardError, *, level: float) -> Interval:
+def t_interval(estimate: StandardError, *, level: float) -> Intervals:
     """Return the difference plus and minus a quantile of Student's t times the standard error."""
     half, difference = estimate.half_width(level), estimate.difference
-    return Interval(difference=difference, low=difference - half, high=difference + half)
+    return Intervals(difference=difference, low=difference - half, high=difference + half)
 
 
 # exp() of more than 709 overflows a float.

@@ -37,7 +37,7 @@ from abtune.configurations import CONFIGURATIONS
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.shapes import parse_shape
 
 STUDY = Path(__file__).resolve().parents[2] / "data" / "h200-tvm14009.nc"
@@ -78,7 +78,7 @@ def compare(label: str, config: str, target: str, options: dict[str, int]) -> li
         config=replace(CONFIGURATIONS[config], strategy_options=options),
         target=target,
     )
-    history, rows = History(), []
+    history, rows = SearchHistory(), []
     for iteration in range(1, ITERATIONS + 1):
         rng = rng_for(0, label, config, iteration)
         rng_seed = int(rng.integers(1, 2**31 - 1))
@@ -112,7 +112,7 @@ def timed(candidate: Candidate, rng: np.random.Generator) -> Trial:
 Proposed = tuple[tuple[Candidate, ...], bytes]
 
 
-def propose(problem: Problem, history: History, rng_seed: int) -> tuple[Proposed, float, bool]:
+def propose(problem: Problem, history: SearchHistory, rng_seed: int) -> tuple[Proposed, float, bool]:
     """Return the candidates and the cost model of an iteration, its CPU seconds, and whether it repeated."""
     from abtune.measure.tvm import propose as room
 
@@ -122,7 +122,7 @@ def propose(problem: Problem, history: History, rng_seed: int) -> tuple[Proposed
 
 
 def propose_as_stock(
-    problem: Problem, history: History, rng_seed: int
+    problem: Problem, history: SearchHistory, rng_seed: int
 ) -> tuple[dict[str, int], Proposed, float]:
     """Return the verdicts of a stock iteration, its candidates and cost model, and its CPU seconds."""
     from abtune.measure.tvm import propose as room

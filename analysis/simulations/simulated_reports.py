@@ -17,7 +17,7 @@ import abtune
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
-from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
+from abtune.stats.estimates import Intervals, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.skewness import FEWEST_SHAPES
@@ -70,7 +70,7 @@ def p_values(first: Array, second: Array, correction: str, rng: np.random.Genera
     return p
 
 
-def intervals_of(report: TwoSample) -> tuple[Interval, Interval]:
+def intervals_of(report: TwoSample) -> tuple[Intervals, Intervals]:
     """Return the default intervals of the shapes, each alone, and with the noise of all shapes."""
     alone = expanded_percentile(report, level=1 - ALPHA)
     tests = replace(welch_tests(report), common=common_noise(report, rng=np.random.default_rng(0)))
@@ -214,7 +214,7 @@ def _held(pair: tuple[Noise, Noise], n: int, reports: int) -> tuple[float, float
     return float(held[0] / reports), float(held[1] / reports), float(np.median(widths))
 
 
-def _holds(interval: Interval) -> bool:
+def _holds(interval: Intervals) -> bool:
     return bool(((interval.low <= 1e-12) & (interval.high >= -1e-12)).all())
 
 

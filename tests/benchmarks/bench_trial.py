@@ -21,7 +21,7 @@ from typing import Any
 
 from abtune.configurations import MAINLINE
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 from abtune.measure.tvm import nvrtc
 from abtune.measure.tvm.build_kernel import scheduled_module
 from abtune.measure.tvm.load_tvm import tvm
@@ -58,7 +58,7 @@ def cpu_seconds() -> float:
 def measure(problem: Problem, count: int) -> Steps:
     """Propose candidates and build them, step by step as the function that builds does."""
     steps = Steps()
-    candidates, *_ = steps.do("propose", propose, problem, History(), count, 1, 1)
+    candidates, *_ = steps.do("propose", propose, problem, SearchHistory(), count, 1, 1)
     target = tvm_target(problem.target)
     for candidate in candidates:
         module = steps.do("replay the schedule", scheduled_module, problem, candidate.record)

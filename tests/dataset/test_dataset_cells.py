@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import abtune
-from abtune.dataset.build import Cell, dataset_from_cells
+from abtune.dataset.build import RunLabels, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 
@@ -18,7 +18,7 @@ FIRST, SECOND = ("one", "old", 3), ("two", "new", 5)
 VARIABLES = ("search_latency", "started", "winner", "trial_latency", "trial_status", "sm_clock")
 
 
-def build(cells: dict[Cell, dict[str, Any]], **changes: Any) -> xr.Dataset:
+def build(cells: dict[RunLabels, dict[str, Any]], **changes: Any) -> xr.Dataset:
     arguments = {"variables": VARIABLES, "shape_values": {}, "attrs": {}, **changes}
     return dataset_from_cells(cells, AXES, **arguments)
 
@@ -95,7 +95,7 @@ def test_the_dataset_survives_its_file(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("cell", [("three", "old", 3), ("one", "old", 4)])
-def test_a_run_that_is_not_on_the_axes_is_refused(cell: Cell) -> None:
+def test_a_run_that_is_not_on_the_axes_is_refused(cell: RunLabels) -> None:
     """A run of another shape or seed is named."""
     with pytest.raises(InputError, match="is not among the axes"):
         build({cell: {"latency": 1.0}})

@@ -8,8 +8,8 @@ from typing import Any
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.problem import Settings
-from abtune.measure.plan.records import Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
+from abtune.measure.plan.problem import RunSettings
+from abtune.measure.plan.records import Candidate, Rounds, RunRecord, SearchHistory, Trial, WinnerTimes
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.shapes import Gemm, Shape
 
@@ -19,7 +19,7 @@ PLAIN = Configuration(name="plain")
 NEW = Configuration(name="new")
 
 
-def make_settings(**changes: Any) -> Settings:
+def make_settings(**changes: Any) -> RunSettings:
     settings = {
         "target": '{"kind": "fake"}',
         "trials": 4,
@@ -33,7 +33,7 @@ def make_settings(**changes: Any) -> Settings:
         "run_timeout": 30.0,
         "rng_seed": 0,
     }
-    return Settings(**{**settings, **changes})
+    return RunSettings(**{**settings, **changes})
 
 
 def small_plan(
@@ -78,9 +78,9 @@ def make_trial(latency: float = 1e-3, *, number: int = 0, **changes: Any) -> Tri
     return Trial(**{**fields, **changes})
 
 
-def make_history(*latencies: float) -> History:
+def make_history(*latencies: float) -> SearchHistory:
     trials = tuple(make_trial(latency, number=number) for number, latency in enumerate(latencies))
-    return History().proposed((), cost_model=b"\x00model\xff", seconds=0.0).tried(trials, seconds=2.5)
+    return SearchHistory().proposed((), cost_model=b"\x00model\xff", seconds=0.0).tried(trials, seconds=2.5)
 
 
 def make_record(run: Run, **changes: Any) -> RunRecord:

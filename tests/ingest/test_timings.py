@@ -26,7 +26,7 @@ from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, find_files, find_matching
 from abtune.ingest.timings.conditions import about_columns
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.file_cells import FileCell, FileContent
 from abtune.ingest.timings.timing_table import has_times, read_table
 from abtune.ingest.timings.timings import TIMINGS, read_columns
 
@@ -1460,7 +1460,7 @@ def test_work_grows_with_the_number_of_seeds(tmp_path: Path, monkeypatch: pytest
         for seed in range(500)
         for config in "ab"
     )
-    reading = Reading(cells=cells, each_a_process=False, notes=())
+    reading = FileContent(cells=cells, each_a_process=False, notes=())
     monkeypatch.setattr("abtune.ingest.timings.timings.read_table", lambda *_, **__: reading)
     Seed.compared = 0
     assert read_text(tmp_path, HEADING).sizes["seed"] == 500

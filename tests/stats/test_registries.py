@@ -10,7 +10,7 @@ import pytest
 from running import Run
 
 from abtune.lazy import load
-from abtune.stats.estimates import Interval, standard_error, t_interval
+from abtune.stats.estimates import Intervals, standard_error, t_interval
 from abtune.stats.intervals.interval_methods import METHODS, Method
 from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, Correction, DifferenceTest
 from abtune.stats.testing.significance import welch_tests
@@ -19,7 +19,7 @@ from abtune.stats.two_sample import TwoSample
 MEAN = "geometric-mean"
 
 
-def toy_interval(samples: TwoSample, *, level: float) -> Interval:
+def toy_interval(samples: TwoSample, *, level: float) -> Intervals:
     return t_interval(standard_error(samples), level=(1 + level) / 2)
 
 

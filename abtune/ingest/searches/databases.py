@@ -23,7 +23,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Importer, Inputs
 from abtune.ingest.searches.logs import logs_in
-from abtune.ingest.searches.searches import Search, Trial, search_reader
+from abtune.ingest.searches.searches import Trial, TuningRun, search_reader
 from abtune.ingest.texts import json_documents, reading, well_formed
 from abtune.ingest.units import MARKS_FAILURE, all_seconds
 from abtune.shapes import Conv2d, Gemm, Published
@@ -57,7 +57,7 @@ def _files_of(path: Path) -> list[Path]:
     return [path / WORKLOADS, path / RECORDS]
 
 
-def _searches(_: Path, texts: Mapping[Path, str]) -> list[Search]:
+def _searches(_: Path, texts: Mapping[Path, str]) -> list[TuningRun]:
     (workloads_file, workloads_text), (records_file, records_text) = texts.items()
     with naming(workloads_file):
         workloads = _read_workloads(workloads_text)
@@ -106,14 +106,14 @@ def _read_workloads(text: str) -> list[tuple[str, str]]:
     return workloads
 
 
-def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
+def _search(hash_text: str, module: str, records: Sequence[_Record]) -> TuningRun:
     arguments = records[0][1][3]
     with well_formed("an argument is not a tensor of fixed sizes"):
         dtypes = {dtype for _, dtype, _ in arguments}
         sizes = tuple(tuple(map(int, size)) for _, _, size in arguments)
     timed = [record for record in records if record[0][0] is TrialStatus.OK]
     best = min(timed, key=lambda record: record[0][1], default=None)
-    return Search(
+    return TuningRun(
         label=label_of(module, hash_text, sizes, dtypes),
         trials=[trial for trial, _ in records],
         targets={json.dumps(content[2], sort_keys=True) for _, content in records},

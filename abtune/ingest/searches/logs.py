@@ -17,7 +17,7 @@ from pathlib import Path
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, naming
 from abtune.ingest.importers import Importer, Inputs, Option
-from abtune.ingest.searches.searches import Search, Trial, fastest, search_reader
+from abtune.ingest.searches.searches import Trial, TuningRun, fastest, search_reader
 from abtune.ingest.texts import reading
 from abtune.ingest.units import read_number
 from abtune.text import shortened
@@ -205,14 +205,14 @@ def _files_of(path: Path) -> list[Path]:
     return files
 
 
-def _searches(path: Path, logs: Mapping[Path, str]) -> list[Search]:
+def _searches(path: Path, logs: Mapping[Path, str]) -> list[TuningRun]:
     tasks = read_tasks(logs).values()
     with naming(path):
         if not tasks:
             raise DatasetError("no table of tasks and no trial in it")
         for task in tasks:
             _check_task(task)
-    return [Search(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks]
+    return [TuningRun(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks]
 
 
 def _recognises(path: Path, text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import xarray as xr
 
-from abtune.dataset.build import Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import RunLabels, axes_of, dataset_from_cells
 from abtune.dataset.provenance import all_trials_made, between_each_two, with_caveats
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError, naming
@@ -34,7 +34,7 @@ Trial: TypeAlias = tuple[TrialStatus, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class TuningRun:
     """One tuning run of one shape."""
 
     label: str
@@ -51,7 +51,7 @@ def fastest(trials: Sequence[Trial]) -> float:
 
 def search_reader(
     title: str,
-    read_searches: Callable[[Path, Mapping[Path, str]], Sequence[Search]],
+    read_searches: Callable[[Path, Mapping[Path, str]], Sequence[TuningRun]],
     *,
     files_of: Callable[[Path], Sequence[Path]] = lambda path: [path],
     seed_unit: str = "file",
@@ -74,13 +74,13 @@ def search_reader(
     return read
 
 
-def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str, shape: str) -> Imported:
+def _import(runs: Mapping[Source, Sequence[TuningRun]], title: str, seed_unit: str, shape: str) -> Imported:
     """Return the dataset of all runs; ``shape`` is the label of the only shape, if it is told."""
     cells = _by_cell(runs, shape)
     paths: dict[str, list[str]] = {}
     for source in runs:
         paths.setdefault(source.config, []).append(recorded_path(source.path))
-    first: dict[str, Search] = {}
+    first: dict[str, TuningRun] = {}
     for (label, _, _), search in cells.items():
         first.setdefault(label, search)
     values = {key: _values(search) for key, search in cells.items()}
@@ -101,10 +101,10 @@ def _import(runs: Mapping[Source, Sequence[Search]], title: str, seed_unit: str,
     return Imported(dataset=dataset, notes=tuple(_notes(dataset, seed_unit)))
 
 
-def _by_cell(runs: Mapping[Source, Sequence[Search]], shape: str) -> dict[Cell, Search]:
+def _by_cell(runs: Mapping[Source, Sequence[TuningRun]], shape: str) -> dict[RunLabels, TuningRun]:
     """Return the searches by shape, configuration and seed; searches of one label have to be of one shape."""
-    cells: dict[Cell, Search] = {}
-    first: dict[str, Search] = {}
+    cells: dict[RunLabels, TuningRun] = {}
+    first: dict[str, TuningRun] = {}
     for source, searches in runs.items():
         with naming(source.path):
             labels = _labels(searches, label_told(source, shape))
@@ -120,7 +120,7 @@ def _by_cell(runs: Mapping[Source, Sequence[Search]], shape: str) -> dict[Cell, 
     return cells
 
 
-def _about_targets(cells: Mapping[Cell, Search]) -> dict[str, Any]:
+def _about_targets(cells: Mapping[RunLabels, TuningRun]) -> dict[str, Any]:
     """Return the attributes that say which targets the searches were for, if their files do."""
     of_configs: dict[str, set[str]] = {}
     for (_, config, _), search in cells.items():
@@ -140,7 +140,7 @@ def _about_targets(cells: Mapping[Cell, Search]) -> dict[str, Any]:
     return attrs
 
 
-def _labels(searches: Sequence[Search], told: str) -> list[str]:
+def _labels(searches: Sequence[TuningRun], told: str) -> list[str]:
     """Return the labels of a run's searches; one that is told has to fit what was tuned."""
     labels = [search.label for search in searches]
     if not labels:
@@ -155,7 +155,7 @@ def _labels(searches: Sequence[Search], told: str) -> list[str]:
     return [told] if told else labels
 
 
-def _values(search: Search) -> dict[str, Any]:
+def _values(search: TuningRun) -> dict[str, Any]:
     """Return the variables that a search knows."""
     latency = fastest(search.trials)
     is_failed = math.isnan(latency)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError, naming
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.searches import Search, Trial, search_reader
+from abtune.ingest.searches.searches import Trial, TuningRun, search_reader
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import is_json_of, json_documents, parse_json, well_formed
 from abtune.ingest.timings.file_cells import FileCell
@@ -57,7 +57,7 @@ _TVM_STATUS = (
 )
 
 
-def _kernel_tuner(path: Path, texts: Mapping[Path, str]) -> list[Search]:
+def _kernel_tuner(path: Path, texts: Mapping[Path, str]) -> list[TuningRun]:
     """Return the one search of a T4 file, which does not name what was tuned."""
     with naming(path):
         match parse_json(texts[path]):
@@ -65,7 +65,7 @@ def _kernel_tuner(path: Path, texts: Mapping[Path, str]) -> list[Search]:
                 metadata = document.get("metadata")
                 unit = metadata.get("timeunit") if isinstance(metadata, dict) else ""
                 trials = [_t4_trial(result, f"results[{i}]", unit) for i, result in enumerate(results)]
-                return [Search(label="", trials=trials)]
+                return [TuningRun(label="", trials=trials)]
         raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
@@ -97,7 +97,7 @@ class _Record(NamedTuple):
     finished: float  # when, in seconds
 
 
-def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[Search]:
+def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[TuningRun]:
     tasks: dict[str, list[_Record]] = {}
     with naming(path):
         for number, line in json_documents(texts[path]):
@@ -106,7 +106,7 @@ def _tvm_records(path: Path, texts: Mapping[Path, str]) -> list[Search]:
         for records in tasks.values():
             _check_one_search(records)
     return [
-        Search(label=task, trials=[record.trial for record in records], targets=[records[0].target])
+        TuningRun(label=task, trials=[record.trial for record in records], targets=[records[0].target])
         for task, records in tasks.items()
     ]
 
@@ -171,7 +171,7 @@ def _read_trials(sources: Sequence[Source], values: Values) -> Imported:
     return replace(imported, notes=(*imported.notes, *notes))
 
 
-def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, str]) -> list[Search]:
+def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, str]) -> list[TuningRun]:
     """Return a search for each shape, with its trials in the order of their lines."""
     with naming(path):
         columns = read_columns(values["columns"])
@@ -182,7 +182,7 @@ def _trials(values: Values, notes: list[str], path: Path, texts: Mapping[Path, s
         if reading.kind:
             raise InputError("holds throughputs; name the column of times by --columns time=NAME")
     notes += (f"{path}: {note}" for note in reading.notes)
-    return [Search(label=cell.shape or "", trials=list(_outcomes(cell))) for cell in reading.cells]
+    return [TuningRun(label=cell.shape or "", trials=list(_outcomes(cell))) for cell in reading.cells]
 
 
 def _outcomes(cell: FileCell) -> Iterator[Trial]:

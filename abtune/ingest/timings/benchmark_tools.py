@@ -24,7 +24,7 @@ from abtune.ingest.timings.file_cells import (
     CONFIGS,
     SEED_IS,
     FileCell,
-    Reading,
+    FileContent,
     named_cells,
     read_configs,
     repeated,
@@ -100,7 +100,7 @@ def named_importer(
 def _read(
     read_cells: _ReadCells, kind: str, seed: str, files: str, sources: Sequence[Source], values: Values
 ) -> Imported:
-    readings: dict[Source, Reading] = {}
+    readings: dict[Source, FileContent] = {}
     seeds: Counter[tuple[str, str, str | None]] = Counter()
     for source, text in read_once(sources):
         if source.seed_in_path and seed != "file":
@@ -113,7 +113,7 @@ def _read(
             key = (source.config, source.shape, cell.name)
             cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[key])
             seeds[key] += 1
-        readings[source] = Reading(cells=tuple(cells))
+        readings[source] = FileContent(cells=tuple(cells))
     configs, seed_is = read_configs(values.get("configs", "")), values.get("seed-is", "file")
     return import_readings(readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed)
 

@@ -36,7 +36,7 @@ class FileCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class FileContent:
     """What a file holds."""
 
     cells: tuple[FileCell, ...]
@@ -101,7 +101,7 @@ def read_configs(text: str) -> tuple[str, ...]:
     return names
 
 
-def split_names(readings: Mapping[Source, Reading], configs: Sequence[str]) -> dict[Source, Reading]:
+def split_names(readings: Mapping[Source, FileContent], configs: Sequence[str]) -> dict[Source, FileContent]:
     """Return the readings with the shape and the configuration that each name has; others are left out."""
     if not configs:
         return dict(readings)
@@ -114,7 +114,7 @@ def split_names(readings: Mapping[Source, Reading], configs: Sequence[str]) -> d
     return split
 
 
-def _split(source: Source, reading: Reading, configs: Sequence[str]) -> Reading:
+def _split(source: Source, reading: FileContent, configs: Sequence[str]) -> FileContent:
     cells, left_out = list[FileCell](), list[str]()
     separate, within = (_one_of(configs, *ends) for ends in (_SEPARATE, _WITHIN))
     for cell in reading.cells:

@@ -26,7 +26,7 @@ from abtune.ingest.table_columns import (
     measured,
 )
 from abtune.ingest.tables import CUT
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.file_cells import FileCell, FileContent
 from abtune.ingest.timings.timing_cells import import_readings
 from abtune.ingest.timings.timing_heading import Table, read_wide_columns
 from abtune.ingest.timings.timing_table import NO_TIMINGS, about_untimed, read_rows
@@ -61,7 +61,7 @@ _Row: TypeAlias = tuple[int, list[str]]
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
     """Return the tables of the files; each file is a seed."""
-    readings: dict[Source, Reading] = {}
+    readings: dict[Source, FileContent] = {}
     titles: dict[tuple[str, ...], Path] = {}
     for source, text in read_once(sources):
         titles[titles_of(text)] = source.path
@@ -74,9 +74,9 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     return import_readings(readings, shape="")
 
 
-def read_tables(text: str, unit: str) -> Reading:
+def read_tables(text: str, unit: str) -> FileContent:
     """Return what all tables of a text hold together; ``unit`` is that of columns that name none."""
-    readings: list[Reading] = []
+    readings: list[FileContent] = []
     configs: list[str] = []
     first: dict[str, int] = {}  # the line of each label
     summaries: dict[int, str] = {}
@@ -108,7 +108,7 @@ def read_tables(text: str, unit: str) -> Reading:
     said = itertools.chain.from_iterable(one.notes for one in readings)
     notes = dict.fromkeys([*_left_out(lines), *said, *about_untimed(configs, cells), *cut])
     kinds = dict.fromkeys(one.kind for one in readings)
-    return Reading(cells=cells, notes=tuple(notes), work="; ".join(works), kind="; ".join(kinds))
+    return FileContent(cells=cells, notes=tuple(notes), work="; ".join(works), kind="; ".join(kinds))
 
 
 def _read_heading(cells: Sequence[str], unit: str) -> Table:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.build import Cell, axes_of, dataset_from_cells
+from abtune.dataset.build import RunLabels, axes_of, dataset_from_cells
 from abtune.dataset.provenance import Caveat, between_each_two, with_caveats
 from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign
 from abtune.errors import DatasetError
@@ -23,7 +23,7 @@ from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, label_told, recorded_path
 from abtune.ingest.table_columns import listed_columns
 from abtune.ingest.timings.conditions import about_columns, conditions_of
-from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading, split_names
+from abtune.ingest.timings.file_cells import PAIR, FileCell, FileContent, split_names
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, import_command, shell_path, shortened
 
@@ -42,7 +42,7 @@ _Named: TypeAlias = Mapping[Source, Sequence[tuple[FileCell, str, str]]]
 
 
 def import_readings(
-    readings: Mapping[Source, Reading],
+    readings: Mapping[Source, FileContent],
     *,
     shape: str,
     configs: Sequence[str] = (),
@@ -110,7 +110,7 @@ def _unlike(named: Sequence[tuple[FileCell, str, str]]) -> Iterator[Caveat]:
         yield from between_each_two([*by_config], differ)
 
 
-def _check_alike(readings: Collection[Reading]) -> None:
+def _check_alike(readings: Collection[FileContent]) -> None:
     """Refuse files if only some have seeds or rounds, or if they hold different quantities."""
     cells = [cell for reading in readings for cell in reading.cells]
     for column, have in (
@@ -146,7 +146,7 @@ def _about_given_times(named: Iterable[tuple[FileCell, str, str]]) -> str:
     return ""
 
 
-def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
+def _notes_of_files(readings: Mapping[Source, FileContent]) -> Iterator[str]:
     """Yield what was noted of files, each note once."""
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
@@ -157,7 +157,7 @@ def _notes_of_files(readings: Mapping[Source, Reading]) -> Iterator[str]:
         yield f"{files}: {note}"
 
 
-def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
+def _without_unknown(readings: Mapping[Source, FileContent]) -> dict[Source, FileContent]:
     """Return the readings with notes on failed runs, and without benchmarks that no file has a time of."""
     timed = {None, *(cell.name for reading in readings.values() for cell in reading.cells if cell.rounds)}
     known = {}
@@ -173,13 +173,13 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
     return known
 
 
-def _by_cell(of_files: _Named) -> dict[Cell, _Rounds]:
+def _by_cell(of_files: _Named) -> dict[RunLabels, _Rounds]:
     """Return the timings by shape, configuration and seed; a cell that comes twice is refused."""
     labels = {label for cells in of_files.values() for cell, _, _ in cells for label in cell.labels}
     # Rounds are in the order of their numbers, or else of their letters.
     numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
     order = {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
-    rounds: dict[Cell, _Rounds] = {}
+    rounds: dict[RunLabels, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
     for source, cells in of_files.items():
         for cell, label, config in cells:
@@ -199,7 +199,7 @@ def _by_cell(of_files: _Named) -> dict[Cell, _Rounds]:
     return rounds
 
 
-def _named(readings: Mapping[Source, Reading], shape: str) -> _Named:
+def _named(readings: Mapping[Source, FileContent], shape: str) -> _Named:
     """Return the cells of each file, with the shape and configuration of each; refuse those without."""
     of_files: dict[Source, list[tuple[FileCell, str, str]]] = {}
     for source, reading in readings.items():
@@ -212,7 +212,7 @@ def _named(readings: Mapping[Source, Reading], shape: str) -> _Named:
     return of_files
 
 
-def _check_told(reading: Reading, source: Source, given: str) -> None:
+def _check_told(reading: FileContent, source: Source, given: str) -> None:
     """Check that the user says whether the names in a file are shapes or configurations."""
     either = (cell for cell in reading.cells if cell.name is not None and cell.config is None)
     names = list(dict.fromkeys(cell.name for cell in either))
@@ -258,8 +258,8 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
     return own_shape or given, cell.config or source.config
 
 
-def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
-    split: dict[Cell, _Rounds] = {}
+def _split(rounds: Mapping[RunLabels, _Rounds]) -> dict[RunLabels, _Rounds]:
+    split: dict[RunLabels, _Rounds] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), cell in rounds.items():
         for timing in [*itertools.chain.from_iterable(cell.values())] or [math.nan]:  # NaN has failed
@@ -268,7 +268,7 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     return split
 
 
-def _numbered_by_file(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
+def _numbered_by_file(readings: Mapping[Source, FileContent]) -> dict[Source, FileContent]:
     """Return cells with the number of their file, also where an earlier file lacks one of a pair."""
     return {
         source: replace(reading, cells=tuple(replace(cell, seed=number) for cell in reading.cells))
@@ -276,7 +276,7 @@ def _numbered_by_file(readings: Mapping[Source, Reading]) -> dict[Source, Readin
     }
 
 
-def _check_pairs(rounds: Mapping[Cell, _Rounds], configs_of: Mapping[Path, set[str]]) -> None:
+def _check_pairs(rounds: Mapping[RunLabels, _Rounds], configs_of: Mapping[Path, set[str]]) -> None:
     """Refuse files, whose order numbers their pairs, with one configuration alone; and no pair at all."""
     for path, configs in configs_of.items():
         if len(configs) == 1:
@@ -287,7 +287,7 @@ def _check_pairs(rounds: Mapping[Cell, _Rounds], configs_of: Mapping[Path, set[s
 
 
 def _about_seeds(
-    rounds: Mapping[Cell, _Rounds], what: str, unit: str, each_a_process: set[bool | None]
+    rounds: Mapping[RunLabels, _Rounds], what: str, unit: str, each_a_process: set[bool | None]
 ) -> str:
     seeds: Collection[int] = Counter((shape, config) for shape, config, _ in rounds).values()
     if unit == PAIR:  # a seed of one configuration alone is none
@@ -311,7 +311,7 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 
 def _assemble(
-    rounds: Mapping[Cell, _Rounds],
+    rounds: Mapping[RunLabels, _Rounds],
     sources: Sequence[Source],
     configs: Sequence[str],
     attrs: Mapping[str, str],

@@ -75,7 +75,7 @@ Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
 @dataclass(slots=True, kw_only=True)
-class Cell:
+class CellTimings:
     """The timings of a cell so far."""
 
     line: int  # the first
@@ -91,7 +91,7 @@ class Cell:
 class Target:
     """Where a time belongs. Many lines say the same beside their times, and that is read once."""
 
-    cell: Cell
+    cell: CellTimings
     beside: list[str]  # what the first line of its shape and configuration has in columns that are left out
     round: str
     unit: str
@@ -120,7 +120,7 @@ class Table:
     settings: set[int] = field(init=False)  # columns left out of what both sides should have alike
     rates: set[int] = field(init=False)  # columns left out of throughputs
     telling: list[int] = field(init=False)  # those that say where a time belongs
-    cells: dict[Key, Cell] = field(default_factory=dict)
+    cells: dict[Key, CellTimings] = field(default_factory=dict)
     beside: dict[tuple[str | None, str | None], list[str]] = field(default_factory=dict)
     targets: dict[Sequence[object], Target] = field(default_factory=dict)  # by what lines say
     held: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)  # by fixed columns, in a line

@@ -29,11 +29,11 @@ from abtune.ingest.table_columns import (
 )
 from abtune.ingest.tables import CUT, has_records, table_rows
 from abtune.ingest.timings.conditions import MOST_KINDS, splitting_words
-from abtune.ingest.timings.file_cells import PAIR, FileCell, Reading
+from abtune.ingest.timings.file_cells import PAIR, FileCell, FileContent
 from abtune.ingest.timings.timing_heading import (
     EACH_LINE,
     LEAVE_EMPTY,
-    Cell,
+    CellTimings,
     Key,
     Table,
     Target,
@@ -76,7 +76,7 @@ _LOAD = re.compile(r"\d*\.\d+")
 NO_TIMINGS = "has a heading and no timings"
 
 
-def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> Reading:
+def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "repeat") -> FileContent:
     """Return the timings of a table; each is ``counted`` as a repeat, a seed, a pair or a trial of a search.
 
     A pair is what has one seed number, or one line in a table with a column for each configuration.
@@ -117,10 +117,10 @@ def about_untimed(configs: Iterable[str], cells: Iterable[FileCell]) -> Iterator
         yield f"configurations without any time: {', '.join(empty)}"
 
 
-def read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> Reading:
+def read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> FileContent:
     """Return the timings of the rows below the heading of a table."""
     _read_rows(rows, table)
-    return Reading(
+    return FileContent(
         cells=tuple(_file_cell(key, cell, table) for key, cell in table.cells.items()),
         notes=tuple(_notes(table)),
         work=about_work(table.works) if table.works else "",
@@ -130,7 +130,7 @@ def read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> Reading:
     )
 
 
-def _file_cell(key: Key, cell: Cell, table: Table) -> FileCell:
+def _file_cell(key: Key, cell: CellTimings, table: Table) -> FileCell:
     """Return a cell with what the columns that are left out say of all its times."""
     settings, others, rates = dict[str, str](), dict[str, str](), dict[str, set[float]]()
     for index, value in zip(table.unused, cell.beside, strict=True):
@@ -164,7 +164,7 @@ def _why_no_repeats(table: Table) -> str:
     Most cells of one configuration are enough: it may stand for two variants.
     """
     several = {key: cell for key, cell in table.cells.items() if sum(map(len, cell.rounds.values())) > 1}
-    of_configs: dict[str | None, dict[Key, Cell]] = {}
+    of_configs: dict[str | None, dict[Key, CellTimings]] = {}
     for key, cell in several.items():
         of_configs.setdefault(key[1], {})[key] = cell
     # Two or three runs of one configuration may be alike by chance.
@@ -189,7 +189,7 @@ def _why_no_repeats(table: Table) -> str:
     return ""
 
 
-def _counts(cells: Mapping[Key, Cell], column: int) -> list[tuple[str | None, Mapping[str, int]]]:
+def _counts(cells: Mapping[Key, CellTimings], column: int) -> list[tuple[str | None, Mapping[str, int]]]:
     """Return the shape of each cell, and how many of its times stand beside which value of a column."""
     cells_of = Counter(shape for shape, _, _ in cells)
     # Cells that are alone in their shape are alike if shapes are.
@@ -397,7 +397,7 @@ def _read_target(row: Sequence[str], index: int, table: Table, line: int, *, is_
     config = table.configs.get(index, values.get("config"))
     key = values.get("shape"), config, None if seed is None else int(seed)
     others = [row[column] for column in table.unused]
-    cell = table.cells.setdefault(key, Cell(line=line, beside=others))
+    cell = table.cells.setdefault(key, CellTimings(line=line, beside=others))
     where = f"column {table.names[index]}"
     beside = table.beside.setdefault(key[:2], others)
     number = _number_label(values.get("round", ""))

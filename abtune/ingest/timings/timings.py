@@ -25,7 +25,7 @@ from abtune.ingest.timings.file_cells import (
     PAIR,
     SEED_IS,
     FileCell,
-    Reading,
+    FileContent,
     named_cells,
     read_configs,
     repeated,
@@ -66,7 +66,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     return import_readings(readings, shape=values["shape"], configs=configs, seed_is=seed_is, seed=seed)
 
 
-def _read_file(text: str, columns: Mapping[str, str], unit: str, counted: str) -> Reading:
+def _read_file(text: str, columns: Mapping[str, str], unit: str, counted: str) -> FileContent:
     reading = _read_json(text) if _is_of_runner(text) else read_printed(text) if has_results(text) else None
     if reading is None:
         return read_table(text, columns, unit, counted)
@@ -78,7 +78,7 @@ def _read_file(text: str, columns: Mapping[str, str], unit: str, counted: str) -
     return reading
 
 
-def _read_json(text: str) -> Reading | None:
+def _read_json(text: str) -> FileContent | None:
     """Return the timings in the file of any of the three; None if it is of none."""
     document = parse_json(text)
     notes: list[str] = []
@@ -99,7 +99,7 @@ def _read_json(text: str) -> Reading | None:
             replace(cell, settings={**settings, **cell.settings}, others=others)
             for cell in named_cells(cells, text)
         )
-    return Reading(cells=named, notes=tuple(notes), each_a_process="results" in document)
+    return FileContent(cells=named, notes=tuple(notes), each_a_process="results" in document)
 
 
 _Entries = Sequence[Mapping[str, Any]]
@@ -284,7 +284,7 @@ def has_results(text: str) -> bool:
     return ("Result(" in text and _RESULT.search(text) is not None) or _SUMMARY in text
 
 
-def read_printed(text: str) -> Reading:
+def read_printed(text: str) -> FileContent:
     """Return all results of a text, each under the last line of text above it.
 
     People paste what ``ProfileResult`` of old versions or ``BenchmarkResult`` of new ones prints under a line
@@ -323,7 +323,7 @@ def read_printed(text: str) -> Reading:
         FileCell(where=f"line {first[name]}", name=name, rounds=tuple(timings))
         for name, timings in rounds.items()
     )
-    return Reading(cells=tuple(cells), notes=tuple(notes))
+    return FileContent(cells=tuple(cells), notes=tuple(notes))
 
 
 def _lines(text: str, first: int) -> list[tuple[int, str]]:

@@ -23,7 +23,7 @@ from abtune.configurations import (
 )
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
-from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.problem import RunSettings
 from abtune.measure.plan.records import Rounds, RunRecord, run_key, waiting_winners, with_transfers
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.shapes import OwnShape, Shape, select_shapes
@@ -53,7 +53,7 @@ class Plan:
     shapes: tuple[Shape, ...]  # the parts of the runs
     configs: tuple[Configuration, ...]  # the baseline first
     seeds: tuple[int, ...]
-    settings: Settings
+    settings: RunSettings
     machine: str = ""  # device and version of TVM. Runs on different machines must not be compared
     transfer: bool = False  # whether winners are also rebuilt under the other configurations
     is_searched: bool = True  # whether there are runs; without them, winners are only measured
@@ -133,13 +133,13 @@ class Request:
             transfer=self.transfer,
         )
 
-    def _settings(self, facts: TargetFacts) -> Settings:
+    def _settings(self, facts: TargetFacts) -> RunSettings:
         default_trials, default_per_iteration = defaults.TRIALS[facts.kind]
         trials = self.trials or default_trials
         per_iteration = min(self.trials_per_iteration or default_per_iteration, trials)
         if self.share and per_iteration < 2:
             raise InputError("--share needs at least 2 trials in an iteration: its own and the partner's")
-        return Settings(
+        return RunSettings(
             target=facts.target,
             trials=trials,
             trials_per_iteration=per_iteration,

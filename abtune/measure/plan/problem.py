@@ -52,7 +52,7 @@ WARM_UP = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class RunSettings:
     """Everything that decides what a run does, beside its shape, configuration and seed."""
 
     target: str  # the TVM target, as JSON

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
-from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.problem import RunSettings
 
 
 def run_key(shape: str, config: str, seed: int) -> str:
@@ -154,7 +154,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class SearchHistory:
     """All trials of a run so far, and the state that the next step needs."""
 
     trials: tuple[Trial, ...] = ()  # in the order of the search
@@ -172,7 +172,7 @@ class History:
         timed = [trial for trial in self.trials if trial.status is TrialStatus.OK]
         return min(timed, key=lambda trial: trial.latency, default=None)
 
-    def next_step(self, settings: Settings) -> Step | None:
+    def next_step(self, settings: RunSettings) -> Step | None:
         """Return the next step; None if the budget is spent or the design space exhausted."""
         if self.pending:
             return "try"
@@ -184,7 +184,7 @@ class History:
         spent = len(self.trials) >= settings.trials
         return None if spent or is_exhausted or is_last else "propose"
 
-    def count(self, settings: Settings) -> int:
+    def count(self, settings: RunSettings) -> int:
         """Return the number of candidates that the next step of an iteration asks for."""
         if not settings.is_shared:
             return min(settings.trials_per_iteration, settings.trials - len(self.trials))
@@ -204,7 +204,9 @@ class History:
         timed = (trial for trial in own if trial.status is TrialStatus.OK)
         return sorted(timed, key=lambda trial: trial.latency)
 
-    def proposed(self, candidates: tuple[Candidate, ...], *, cost_model: bytes, seconds: float) -> History:
+    def proposed(
+        self, candidates: tuple[Candidate, ...], *, cost_model: bytes, seconds: float
+    ) -> SearchHistory:
         """Return the history between the two steps of an iteration; its cost model has learned all trials."""
         return replace(
             self,
@@ -214,7 +216,7 @@ class History:
             seconds=self.seconds + seconds,
         )
 
-    def exchanged(self, candidates: tuple[Candidate, ...], *, seconds: float) -> History:
+    def exchanged(self, candidates: tuple[Candidate, ...], *, seconds: float) -> SearchHistory:
         """Return the history after an exchange, with the partner's schedules that are to be tried."""
         return replace(
             self,
@@ -223,7 +225,7 @@ class History:
             seconds=self.seconds + seconds,
         )
 
-    def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> History:
+    def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> SearchHistory:
         """Return the history after some of the pending candidates were tried, in their order."""
         # The search's part of an iteration ends with the last of them, at once if there was nothing new.
         pending = self.pending[len(trials) :]

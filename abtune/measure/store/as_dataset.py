@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration, find_configuration
-from abtune.dataset.build import Cell, add_variables, cells_of, dataset_from_cells, padded
+from abtune.dataset.build import RunLabels, add_variables, cells_of, dataset_from_cells, padded
 from abtune.dataset.schema import (
     DESIGN,
     RUN,
@@ -29,7 +29,7 @@ from abtune.dataset.schema import (
 )
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.problem import RunSettings
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.shapes import OwnShape, Shape, parse_shape
 from abtune.text import listed
@@ -68,12 +68,12 @@ def require_identity(identity: Any) -> None:
         raise TypeError("a configuration has no name")
 
 
-def settings_from_dataset(dataset: xr.Dataset) -> Settings:
+def settings_from_dataset(dataset: xr.Dataset) -> RunSettings:
     """Return the settings that a sweep recorded."""
     if "winner" not in dataset or not (dataset["winner"] != "").any():
         raise DatasetError("the dataset has no winners to measure; give one that abtune sweep made")
     with _reading("with which settings it was made"):
-        return Settings(**json.loads(dataset.attrs["settings"]))
+        return RunSettings(**json.loads(dataset.attrs["settings"]))
 
 
 def trusted_code(dataset: xr.Dataset, names: Sequence[str]) -> list[Configuration | str]:
@@ -87,7 +87,7 @@ def _shapes(dataset: xr.Dataset) -> tuple[Shape, ...]:
 
 
 def plan_from_dataset(
-    dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration | str] = ()
+    dataset: xr.Dataset, settings: RunSettings, own: Sequence[Configuration | str] = ()
 ) -> Plan:
     """Return the plan whose runs a dataset has, with these settings; it imports no code but the user's own.
 
@@ -253,7 +253,7 @@ def records_to_dataset(
         "config": [config.name for config in plan.configs],
         "seed": sorted({*plan.seeds, *(record.seed for record in records)}),
     }
-    cells: dict[Cell, dict[str, Any]] = {
+    cells: dict[RunLabels, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
     # Without timings of runs whose files were removed.

@@ -24,7 +24,7 @@ import numpy as np
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.files import NO_ROOM, replacing
-from abtune.measure.plan.records import STATES, History, Rounds, RunRecord
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, SearchHistory
 from abtune.shapes import parse_shape
 from abtune.text import listed, shortened
 
@@ -210,14 +210,14 @@ def rounds_from_json(content: dict[str, Any], shape: str) -> Rounds:
     return rounds
 
 
-def history_from_json(content: dict[str, Any], _: str) -> tuple[History, str]:
+def history_from_json(content: dict[str, Any], _: str) -> tuple[SearchHistory, str]:
     """Return a search in progress, and when it started."""
     started = str(content.pop("started"))
     _require_moment(started)  # else the finished run could not be read
     for candidate in (*(trial["candidate"] for trial in content["trials"]), *content["pending"]):
         if "record" in candidate:  # earlier versions kept lists
             candidate["text"] = json.dumps(candidate.pop("record"))
-    return from_json(History, content), started
+    return from_json(SearchHistory, content), started
 
 
 # How the files of a sweep are read, by their folder.

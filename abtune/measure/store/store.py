@@ -23,7 +23,7 @@ from abtune.dataset.provenance import MEASURED, OWN_CODE, SEARCHED_ON, parsed
 from abtune.errors import DatasetError, StoreError
 from abtune.files import remove_leftovers
 from abtune.measure.plan.plan import FORMAT, Plan, Run
-from abtune.measure.plan.records import History, Rounds, RunRecord
+from abtune.measure.plan.records import Rounds, RunRecord, SearchHistory
 from abtune.measure.store.as_dataset import (
     first_difference,
     identity_from_dataset,
@@ -318,15 +318,15 @@ class Store:
 
     # Searches in progress
 
-    def save_history(self, run: Run, history: History, started: str) -> None:
+    def save_history(self, run: Run, history: SearchHistory, started: str) -> None:
         """Write a search between two of its steps."""
         self._write(self._path("searches", run.key), {**plain(history), "started": started})
 
-    def history(self, run: Run) -> tuple[History, str]:
+    def history(self, run: Run) -> tuple[SearchHistory, str]:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
         try:
-            return read_file(path) if path.exists() else (History(), "")
+            return read_file(path) if path.exists() else (SearchHistory(), "")
         except DamagedError:
             raise self._damage() from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.problem import Problem, RunSettings
 from abtune.measure.plan.records import Candidate, Trial
 from abtune.measure.workers.cluster import Cluster
 from abtune.measure.workers.tasks import build_batch, time_batch
@@ -15,7 +15,7 @@ CHUNK = 8
 
 
 async def try_candidates(
-    settings: Settings,
+    settings: RunSettings,
     cluster: Cluster,
     problem: Problem,
     candidates: Sequence[Candidate],

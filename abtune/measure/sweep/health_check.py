@@ -18,8 +18,8 @@ from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Problem, Settings
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.problem import Problem, RunSettings
+from abtune.measure.plan.records import Candidate, SearchHistory
 from abtune.measure.sweep.candidates import try_candidates
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, with_remedy
@@ -127,7 +127,7 @@ async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Ca
     config = replace(problem.config, strategy="replay-trace", strategy_options={}, cost_model="")
     sampling = replace(problem, config=config)
     try:
-        (candidates, *_), _ = await _searched(cluster, propose, sampling, History(), count, 1, 1)
+        (candidates, *_), _ = await _searched(cluster, propose, sampling, SearchHistory(), count, 1, 1)
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {with_remedy(str(error))}") from None
     return tuple(candidates)
@@ -160,7 +160,7 @@ async def _set_up(cluster: Cluster, what: str, function: str, subject: Problem |
         raise TargetError(f"{what} cannot be used: {str(error).removeprefix(f'{function}: ')}") from None
 
 
-async def _try_kernels(settings: Settings, cluster: Cluster, config: Configuration) -> None:
+async def _try_kernels(settings: RunSettings, cluster: Cluster, config: Configuration) -> None:
     problem = Problem(shape=SHAPE, config=config, target=settings.target)
     candidates = await _sample(cluster, problem, KERNELS)
     tried = try_candidates(settings, cluster, problem, candidates, priority=1)

@@ -20,7 +20,7 @@ from abtune.dataset.provenance import CAVEATS, MEASURED, SEARCHED_ON, hardware
 from abtune.errors import StoreError
 from abtune.files import uninterrupted
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.problem import RunSettings
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.store.as_dataset import plan_from_dataset, records_from_dataset
 from abtune.measure.store.store import Store
@@ -106,7 +106,7 @@ async def _carry_out(
 
 def remeasuring_plan(
     dataset: xr.Dataset,
-    settings: Settings,
+    settings: RunSettings,
     facts: TargetFacts,
     own: Sequence[Configuration | str],  # what the user trusts, see trusted_code
     *,

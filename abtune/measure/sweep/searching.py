@@ -14,7 +14,7 @@ from distributed.scheduler import KilledWorker
 from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.plan import Plan, Run, rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import History, RunRecord
+from abtune.measure.plan.records import RunRecord, SearchHistory
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import try_candidates
 from abtune.measure.sweep.health_check import taking_over
@@ -34,7 +34,12 @@ class Search:
     """One run on its way."""
 
     def __init__(
-        self, session: Session, run: Run, past: tuple[History, str], group: Sequence[Search], priority: int
+        self,
+        session: Session,
+        run: Run,
+        past: tuple[SearchHistory, str],
+        group: Sequence[Search],
+        priority: int,
     ) -> None:
         self.session, self.run = session, run
         self.settings, self.cluster = session.plan.settings, session.cluster
@@ -75,13 +80,13 @@ class Search:
         elif broken:
             await self.session.health.rerun()
 
-    def _looks_broken(self, longer: History, *, hangs: bool = False) -> bool:
+    def _looks_broken(self, longer: SearchHistory, *, hangs: bool = False) -> bool:
         """Tell whether all of the last candidates failed; with ``hangs``, whether all took too long."""
         recent = {trial.status for trial in longer.trials[-SUSPICIOUS:]}
         failed = recent == {TrialStatus.TIMED_OUT} if hangs else TrialStatus.OK not in recent
         return failed and len(longer.trials) > len(self.history.trials)
 
-    async def _propose(self, attempt: int) -> History:
+    async def _propose(self, attempt: int) -> SearchHistory:
         history = self.history
         count, threads = history.count(self.settings), self.cluster.threads(self.session.runs_left)
         task = (propose, self._problem, history, count, self._rng_seed(attempt), threads)
@@ -92,7 +97,7 @@ class Search:
         # An iteration that finds nothing new is over.
         return longer if longer.pending else longer.tried((), seconds=0.0)
 
-    async def _exchange(self) -> History:
+    async def _exchange(self) -> SearchHistory:
         """Return the history after an exchange: the partner's fastest schedules are to be tried."""
         history = self.history
         (partner,), exchange = (one for one in self.group if one is not self), len(history.exchanged_at)
@@ -112,7 +117,7 @@ class Search:
         # TVM takes seeds modulo 2**31 - 1, and 0 as 1 (``random_engine.h``). So no two of these are the same.
         return int(rng.integers(1, 2**31 - 1))
 
-    async def _try(self) -> History:
+    async def _try(self) -> SearchHistory:
         history, cores = self.history, self.cluster.threads(self.session.runs_left)
         pending = (self.settings, self.cluster, self._problem, history.pending)
         try:
@@ -128,7 +133,7 @@ class Search:
             raise
         return history
 
-    def _keep(self, history: History) -> None:
+    def _keep(self, history: SearchHistory) -> None:
         self.session.store.save_history(self.run, history, self.started)
         self.session.advance(len(history.trials) - len(self.history.trials))
         self.history = history
@@ -235,7 +240,7 @@ def _forget_half_pairs(plan: Plan, store: Store) -> None:
 
 
 async def _search_together(
-    session: Session, group: Sequence[Run], past: Sequence[tuple[History, str]], priority: int
+    session: Session, group: Sequence[Run], past: Sequence[tuple[SearchHistory, str]], priority: int
 ) -> None:
     """Carry out the runs of a group that are left; ``past`` has what each found, and when it began."""
     searches: list[Search] = []

@@ -21,7 +21,7 @@ from abtune.configurations import RANDOM, Configuration, import_attribute
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, verifier
 from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, record_text, shash2hex, tvm
 from abtune.measure.tvm.tvm_devices import tvm_target
@@ -58,27 +58,27 @@ def _try_search(problem: Problem) -> None:
     options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
     small = replace(config, space="", skipped_annotation="", strategy_options=options)
     trial = Problem(shape=SMALL, config=small, target=problem.target)
-    proposed, *_ = propose(trial, History(), count=1, rng_seed=1)
+    proposed, *_ = propose(trial, SearchHistory(), count=1, rng_seed=1)
     if not proposed:
         raise TargetError(f"strategy_options {dict(config.strategy_options)} find nothing; change them")
     if config.cost_model:  # a mistake may show only when it learns
         learned = Trial(candidate=proposed[0], status=TrialStatus.OK, latency=0.001, message="")
-        propose(trial, History(trials=(learned,)), count=1, rng_seed=2)
+        propose(trial, SearchHistory(trials=(learned,)), count=1, rng_seed=2)
 
 
 def sampling_rate(target: str, seconds: float) -> float:
     """Return the number of random schedules a second that one core samples, in a trial of this duration."""
     problem = Problem(shape=SMALL, config=RANDOM, target=target)
-    propose(problem, History(), count=1, rng_seed=1)  # the first one loads what the others find loaded
+    propose(problem, SearchHistory(), count=1, rng_seed=1)  # the first one loads what the others find loaded
     sampled, began = 0, time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
-        proposed, *_ = propose(problem, History(), count=4, rng_seed=2 + sampled)
+        proposed, *_ = propose(problem, SearchHistory(), count=4, rng_seed=2 + sampled)
         sampled += len(proposed)
     return sampled / passed
 
 
 def propose(
-    problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
+    problem: Problem, history: SearchHistory, count: int, rng_seed: int, threads: int = 1
 ) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Return new candidates, the state of the cost model, and whether the iteration had to be repeated."""
 
@@ -114,7 +114,7 @@ def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, .
     return tuple(candidates)
 
 
-def _database(history: History, workload: Any) -> Any:
+def _database(history: SearchHistory, workload: Any) -> Any:
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         if trial.status is TrialStatus.OK:
@@ -126,7 +126,7 @@ def _database(history: History, workload: Any) -> Any:
 
 
 def generate(
-    context: Any, spaces: Sequence[Any], database: Any, cost_model: Any, history: History, count: int
+    context: Any, spaces: Sequence[Any], database: Any, cost_model: Any, history: SearchHistory, count: int
 ) -> list[Any]:
     """Return candidates of the strategy that are not in the history.
 
@@ -166,7 +166,7 @@ def _own_cost_model(config: Configuration, rng_seed: int) -> Any:
     return model
 
 
-def learn(history: History, context: Any, workload: Any, own: Any = None) -> Any:
+def learn(history: SearchHistory, context: Any, workload: Any, own: Any = None) -> Any:
     """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does.
 
     A model of the user has no state in the history, so it has seen none of them.

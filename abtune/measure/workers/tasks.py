@@ -17,8 +17,16 @@ from dask.system import cpu_count
 
 from abtune.dataset.schema import TransferStatus, TrialStatus
 from abtune.measure.plan.nvml import DeviceState
-from abtune.measure.plan.problem import Kernel, Problem, Settings
-from abtune.measure.plan.records import STATES, Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
+from abtune.measure.plan.problem import Kernel, Problem, RunSettings
+from abtune.measure.plan.records import (
+    STATES,
+    Candidate,
+    Rounds,
+    RunRecord,
+    SearchHistory,
+    Trial,
+    WinnerTimes,
+)
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
@@ -57,7 +65,7 @@ def set_up(pool: ProcessPool, function: str, subject: Problem | Shape) -> str:
 
 
 def propose(
-    pool: ProcessPool, problem: Problem, history: History, count: int, rng_seed: int, threads: int
+    pool: ProcessPool, problem: Problem, history: SearchHistory, count: int, rng_seed: int, threads: int
 ) -> tuple[tuple[tuple[Candidate, ...], bytes, bool], float]:
     """Return what :func:`abtune.measure.tvm.propose.propose` does, and its seconds summed over `threads`."""
     threads = min(threads, cpu_count())
@@ -94,7 +102,9 @@ def _failed(candidate: Candidate, status: TrialStatus, error: ChildError) -> Tri
     return Trial(candidate=candidate, status=actual, latency=math.nan, message=str(error))
 
 
-def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> tuple[tuple[Trial, ...], float, float]:
+def time_batch(
+    pool: ProcessPool, settings: RunSettings, batch: Batch
+) -> tuple[tuple[Trial, ...], float, float]:
     """Return the trials of a batch, timed on one device, and the seconds of building and of timing them."""
     with pool.slot("device") as slot:
         started = time.monotonic()  # the wait for the device is no time of the run
@@ -106,7 +116,9 @@ def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> tuple[tup
     return trials, batch.seconds, time.monotonic() - started
 
 
-def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidate, kernel: Kernel) -> Trial:
+def _time(
+    pool: ProcessPool, slot: Slot, settings: RunSettings, candidate: Candidate, kernel: Kernel
+) -> Trial:
     try:
         times = timings(slot, "time_candidate", kernel, settings.search_timing, timeout=settings.run_timeout)
     except ChildError as error:
@@ -129,7 +141,7 @@ def recover(pool: ProcessPool, slot: Slot, error: ChildError) -> None:
         slot.replace()
 
 
-def relieve(pool: ProcessPool, slot: Slot, settings: Settings) -> None:
+def relieve(pool: ProcessPool, slot: Slot, settings: RunSettings) -> None:
     """Replace a process that keeps too much of the memory of its device."""
     if not pool.device_is_apart:
         return
@@ -175,7 +187,7 @@ def _insist(
         return call(*args, timeout=timeout)
 
 
-def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRecord) -> Built:
+def rebuild(pool: ProcessPool, problem: Problem, settings: RunSettings, won: RunRecord) -> Built:
     """Return a winner as the configuration of a problem, its own or another, builds it."""
     is_own, timeout = problem.config.name == won.config, WINNER_PATIENCE * settings.build_timeout
     times = WinnerTimes(config=problem.config.name, seed=won.seed, origin="" if is_own else won.config)
@@ -204,7 +216,7 @@ def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRec
 
 
 def time_winners(
-    pool: ProcessPool, label: str, settings: Settings, built: Sequence[Built], rng_seed: int
+    pool: ProcessPool, label: str, settings: RunSettings, built: Sequence[Built], rng_seed: int
 ) -> Rounds:
     """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
     # Of several variants, one is chosen first, in rounds that are not kept: the fastest timing is too fast.
@@ -261,7 +273,7 @@ class _Bench:
 
     pool: ProcessPool
     slot: Slot
-    settings: Settings
+    settings: RunSettings
 
     def check(self, timed: _TimedKernel) -> None:
         """Run a kernel once; a wrong result is its failure."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft, special
 
-from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, standard_error, t_interval
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Intervals, standard_error, t_interval
 from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
 from abtune.stats.variance import floored, moments, quantile, quotient, residuals
 
@@ -25,7 +25,7 @@ _ELEMENTS = 1 << 19
 _REACH = 8.0
 
 
-def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
+def expanded_percentile(samples: TwoSample, *, level: float) -> Intervals:
     """Return the default interval: the percentile bootstrap with its tails moved outwards.
 
     The percentiles are at Phi(-e t) instead of alpha/2 (Hesterberg 2015, DOI
@@ -52,7 +52,7 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
         if min(group.first.shape[1], group.second.shape[1]) < enough:
             bounds = np.minimum(bounds[0], low[index]), np.maximum(bounds[1], high[index])
         low[index], high[index] = bounds
-    return Interval(difference=closed.difference, low=low, high=high)
+    return Intervals(difference=closed.difference, low=low, high=high)
 
 
 def orientation(first: Floats, second: Floats) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, conservative_welch, t_interval
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Intervals, conservative_welch, t_interval
 from abtune.stats.intervals.bootstrap import exchanged, orientation, smoothing
 from abtune.stats.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
@@ -248,7 +248,7 @@ def pool_of_change(before: TwoSample, after: TwoSample, *, rng: np.random.Genera
     return PooledT(counts=counts)
 
 
-def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
+def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Intervals:
     """Return intervals that cover the differences of all shapes at once.
 
     The critical value c is a quantile of the largest abs(t) over the shapes. It stays below c with
@@ -266,7 +266,7 @@ def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
         value = critical_value(tails.largest, level=level ** (len(index) / known))
         half = value * estimate.error[index]
         low[index], high[index] = estimate.difference[index] - half, estimate.difference[index] + half
-    return Interval(difference=estimate.difference, low=low, high=high)
+    return Intervals(difference=estimate.difference, low=low, high=high)
 
 
 def critical_value(tails: Floats, *, level: float) -> float:

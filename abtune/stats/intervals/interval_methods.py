@@ -10,7 +10,7 @@ from abtune.lazy import Function, load
 from abtune.stats.estimand import BEST_OF, Estimand
 
 if TYPE_CHECKING:
-    from abtune.stats.estimates import Interval
+    from abtune.stats.estimates import Intervals
     from abtune.stats.two_sample import TwoSample
 
 _HOME = "abtune.stats.intervals"
@@ -26,7 +26,7 @@ class Method:
     estimand: str = Estimand.GEOMETRIC_MEAN  # what the interval is of
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
 
-    def compute(self, samples: TwoSample, *, level: float) -> Interval:
+    def compute(self, samples: TwoSample, *, level: float) -> Intervals:
         """Return the intervals of all shapes."""
         return load(self.function)(samples, level=level).widened(samples.rounding)
 

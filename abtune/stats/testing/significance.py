@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats import splits
-from abtune.stats.estimates import Interval, StandardError, conservative_freedom, conservative_welch
+from abtune.stats.estimates import Intervals, StandardError, conservative_freedom, conservative_welch
 from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import fit_prior, moderate
 from abtune.stats.skewness import FEWEST_SHAPES
@@ -148,7 +148,7 @@ class OneSided:
             bound = np.minimum(bound, difference - noise.half_width(error, share))
         return np.where(np.isnan(error), np.nan, bound)
 
-    def widened(self, interval: Interval, *, level: float) -> Interval:
+    def widened(self, interval: Intervals, *, level: float) -> Intervals:
         """Return intervals that allow for rare slow runs, which the seeds of a shape may not show.
 
         If the t of the noise of all shapes asks for far wider intervals, it decides how far their lower ends,

@@ -40,7 +40,7 @@ import numpy as np
 
 from abtune.measure.plan.nvml import DeviceState
 from abtune.measure.plan.problem import Kernel, Problem, Timing
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.records import Candidate, SearchHistory
 from abtune.shapes import Shape
 
 TARGET = '{"kind": "fake"}'
@@ -148,7 +148,7 @@ def _faults(problem: Problem) -> dict[str, str]:
 
 
 def propose(
-    problem: Problem, history: History, count: int, rng_seed: int, threads: int
+    problem: Problem, history: SearchHistory, count: int, rng_seed: int, threads: int
 ) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
     label = problem.shape.label

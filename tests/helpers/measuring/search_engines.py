@@ -20,7 +20,7 @@ from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import History, Trial
+from abtune.measure.plan.records import SearchHistory, Trial
 from abtune.measure.tvm.build_kernel import scheduled_module
 from abtune.measure.tvm.load_tvm import ms, tvm
 from abtune.measure.tvm.propose import propose, search_context
@@ -191,7 +191,7 @@ def runner() -> Any:
 def run_own(shape: Shape, target: str, budget: Budget, seed: int, config: Configuration) -> Found:
     """Carry out a run as a sweep does: a chain of iterations, each a function of the history."""
     landscape = Landscape(shape, target)
-    problem, history = Problem(shape=shape, config=config, target=target), History()
+    problem, history = Problem(shape=shape, config=config, target=target), SearchHistory()
     while len(history.trials) < budget.trials:
         count = min(budget.trials_per_iteration, budget.trials - len(history.trials))
         rng = rng_for(0, shape.label, config.name, seed, history.iterations, 0)

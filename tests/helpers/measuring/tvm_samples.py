@@ -13,7 +13,7 @@ import numpy as np
 from abtune.configurations import EVOLUTIONARY, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.problem import Kernel, Problem
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.shapes import Conv2d, Gemm, Shape
 
 GEMM = Gemm(m=16, n=32, k=64)
@@ -52,7 +52,7 @@ def trace(candidate: Candidate) -> str:
     return json.dumps(candidate.record[0])
 
 
-def all_timed(history: History, candidates: tuple[Candidate, ...], model: bytes) -> History:
+def all_timed(history: SearchHistory, candidates: tuple[Candidate, ...], model: bytes) -> SearchHistory:
     """Return the history after an iteration in which everything ran, one candidate faster than the other."""
     trials = tuple(
         Trial(candidate=candidate, status=TrialStatus.OK, latency=1e-5 / (2 + index), message="")

@@ -8,7 +8,7 @@ import pytest
 from measure_builders import make_history, make_settings, make_trial
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.records import MAX_EMPTY_ITERATIONS, Candidate, History
+from abtune.measure.plan.records import MAX_EMPTY_ITERATIONS, Candidate, SearchHistory
 
 NAN = math.nan
 
@@ -50,7 +50,7 @@ def test_a_search_is_over_when_nothing_new_comes() -> None:
 def share(trials: int, per_iteration: int, exchanged: int, *, available: int = 99) -> list[tuple[str, int]]:
     """Return the steps of a search that shares, and their numbers of candidates, at most `available`."""
     settings = make_settings(trials=trials, trials_per_iteration=per_iteration, exchanged=exchanged)
-    history, steps = History(), []
+    history, steps = SearchHistory(), []
     while (step := history.next_step(settings)) is not None:
         count = min(history.count(settings), available)
         steps.append((step, count))
@@ -95,7 +95,7 @@ def test_a_search_offers_its_own_fastest_schedules() -> None:
     """An offer has the timed schedules that a search found itself, as they were at that exchange."""
     own = tuple(make_trial(latency, number=number) for number, latency in enumerate((3.0, NAN, 1.0)))
     taken = Candidate(text="[]", module_hash="taken", carried_over=True)
-    first = History().proposed((), cost_model=b"", seconds=0.0).tried(own, seconds=0.0)
+    first = SearchHistory().proposed((), cost_model=b"", seconds=0.0).tried(own, seconds=0.0)
     assert first.offer(0) == [own[2], own[0]]
     later = first.exchanged((taken,), seconds=0.0).tried((make_trial(0.5, candidate=taken),), seconds=0.0)
     best = make_trial(0.1, number=9)
@@ -106,7 +106,7 @@ def test_a_search_offers_its_own_fastest_schedules() -> None:
 
 def test_an_iteration_extends_a_history() -> None:
     """Trials are appended and time adds up; the model has learned the earlier trials alone."""
-    first = History().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
+    first = SearchHistory().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
     second = first.proposed((), cost_model=b"two", seconds=0.0).tried(
         (make_trial(number=1), make_trial(NAN)), seconds=3.0
     )

@@ -29,7 +29,7 @@ from sweeping import ABOUT, names
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 from abtune.measure.store.store import Store
 
 NAN = math.nan
@@ -68,8 +68,8 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
     assert repr(saved) == repr(record)
 
 
-@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History()])
-def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) -> None:
+@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), SearchHistory()])
+def test_a_search_survives_its_file(store: Store, plan: Plan, history: SearchHistory) -> None:
     """A search in progress is read back equal, with the bytes of its cost model."""
     with store.opened(plan, ABOUT):
         store.save_history(plan.runs[0], history, "2026-01-01T00:00:00.000")
@@ -94,7 +94,7 @@ def test_a_search_of_an_earlier_version_goes_on(store: Store, plan: Plan) -> Non
 def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
     """Without a file a search has an empty history."""
     with store.opened(plan, ABOUT):
-        assert store.history(plan.runs[0]) == (History(), "")
+        assert store.history(plan.runs[0]) == (SearchHistory(), "")
 
 
 def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
@@ -118,7 +118,7 @@ def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
     assert store.is_finished(run)
     assert store.history(run)[0].trials  # its partner may ask for them
     store.forget_search(run)
-    assert store.history(run) == (History(), "")
+    assert store.history(run) == (SearchHistory(), "")
 
 
 # Whole or not at all

@@ -30,7 +30,7 @@ from abtune.cli import main
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 from abtune.measure.store import store as store_module
 from abtune.measure.store.as_dataset import records_to_dataset
 from abtune.measure.store.store import Store
@@ -550,7 +550,7 @@ def test_what_was_proposed_is_tried_first(store: Store, log: Path) -> None:
         replace(candidate, text=json.dumps([candidate.record[0], {"faults": {}, "place": number}]))
         for number, candidate in enumerate(proposed)
     )
-    history = History().proposed(faultless, cost_model=b"", seconds=2.5)
+    history = SearchHistory().proposed(faultless, cost_model=b"", seconds=2.5)
     with store.opened(plan, {"created": ""}):
         store.save_history(run, history, "2026-01-01T00:00:00.000")
     run_sweep(plan, store)

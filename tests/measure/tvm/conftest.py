@@ -11,7 +11,7 @@ import pytest
 from tvm_samples import GEMM, QUICK, problem
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def cpu(room: Any) -> str:
 @pytest.fixture(scope="module")
 def first(room: Any, cpu: str) -> tuple[tuple[Candidate, ...], bytes]:
     """Propose a first batch for the matrix product."""
-    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), History(), 6, 11)
+    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), SearchHistory(), 6, 11)
     return candidates, model
 
 
 @pytest.fixture(scope="module")
-def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
+def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> SearchHistory:
     """Return the history after the first batch: one failure at run time, one at build time."""
     candidates, model = first
     statuses = [TrialStatus.RUN_FAILED, TrialStatus.BUILD_FAILED] + [TrialStatus.OK] * (len(candidates) - 2)
@@ -66,4 +66,4 @@ def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
         )
         for index, (candidate, status) in enumerate(zip(candidates, statuses, strict=True))
     )
-    return History().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+    return SearchHistory().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)

@@ -21,7 +21,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import ASYNC, MAINLINE, Configuration
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.records import Candidate, SearchHistory
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
@@ -33,7 +33,7 @@ def proposals(room: Any) -> dict[str, tuple[Candidate, ...]]:
     """Sample candidates for a GPU under both configurations."""
     return {
         config.name: room.propose.propose(
-            problem(LARGE, replace(config, strategy="replay-trace"), CUDA), History(), 8, 3
+            problem(LARGE, replace(config, strategy="replay-trace"), CUDA), SearchHistory(), 8, 3
         )[0]
         for config in (MAINLINE, ASYNC)
     }
@@ -113,7 +113,7 @@ def cuda_source(room: Any, config: Configuration, candidate: Candidate) -> str:
 def test_a_schedule_of_another_workload_does_not_fit(room: Any) -> None:
     """It asks for blocks that the workload does not have, which TVM refuses."""
     sampling = replace(MAINLINE, strategy="replay-trace")
-    candidates, *_ = room.propose.propose(problem(LARGE, sampling, CUDA), History(), 8, 3)
+    candidates, *_ = room.propose.propose(problem(LARGE, sampling, CUDA), SearchHistory(), 8, 3)
     records = [candidate.record for candidate in candidates]
     fitting = {
         shape.label: [room.build_kernel.carry_over(problem(shape, ASYNC, CUDA), record) for record in records]

@@ -15,12 +15,12 @@ from tvm_samples import (
 )
 
 from abtune.configurations import RANDOM
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
 
-def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: History) -> None:
+def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: SearchHistory) -> None:
     """Data, booster and the size at the last training come back from the bytes, and learning goes on."""
     _, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 2, 12)
     grown = replace(second_history, cost_model=model, learned=len(second_history.trials))
@@ -39,7 +39,7 @@ def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: Hist
     assert len(state(third)["rows"]) == 7
 
 
-def test_sampling_learns_nothing(room: Any, cpu: str, second_history: History) -> None:
+def test_sampling_learns_nothing(room: Any, cpu: str, second_history: SearchHistory) -> None:
     """Random sampling may propose old candidates again, and keeps no model."""
     candidates, model, _ = room.propose.propose(problem(GEMM, RANDOM, cpu), second_history, 4, 5)
     assert len(candidates) == 4

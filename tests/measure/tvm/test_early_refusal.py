@@ -11,7 +11,7 @@ import pytest
 from tvm_samples import CONV, CUDA, LARGE, all_timed, problem, random_schedules
 
 from abtune.configurations import ASYNC, MAINLINE, RANDOM, Configuration
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 from abtune.shapes import Conv2d, Gemm, Shape
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -82,7 +82,7 @@ def test_the_candidates_are_those_of_stock(
 ) -> None:
     """Two iterations propose the same records and modules with either postprocessors."""
     tuned = problem(shape, config, CUDA)
-    history = History()
+    history = SearchHistory()
     for iteration in range(2):
         monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "0")
         early, model, repeated = room.propose.propose(tuned, history, 8, 5 + iteration)
@@ -99,10 +99,10 @@ def test_a_candidate_that_was_let_pass_repeats_the_iteration(
     """Where VerifyGPUCode refuses a pick, the iteration is searched as stock, and that is told."""
     tuned = problem(TILE, quick(ASYNC), SMALL_GPU)
     monkeypatch.setattr(refusal, "is_refused", lambda module, threads, memory: False)
-    candidates, model, repeated = room.propose.propose(tuned, History(), 8, 5)
+    candidates, model, repeated = room.propose.propose(tuned, SearchHistory(), 8, 5)
     assert repeated
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "1")
-    assert (candidates, model, False) == room.propose.propose(tuned, History(), 8, 5)
+    assert (candidates, model, False) == room.propose.propose(tuned, SearchHistory(), 8, 5)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_other_searches_are_stock(
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", stock)
     monkeypatch.setattr(refusal, "is_refused", lambda *about: asked.append(about) or False)
     tuned = problem(shape, replace(ASYNC, strategy="replay-trace"), CUDA)
-    candidates, _, repeated = room.propose.propose(tuned, History(), 2, 1)
+    candidates, _, repeated = room.propose.propose(tuned, SearchHistory(), 2, 1)
     assert candidates
     assert not asked
     assert not repeated

@@ -21,7 +21,7 @@ from tvm_samples import (
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, RANDOM
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess
 from abtune.measure.workers.fork_server import ForkServer
@@ -37,7 +37,7 @@ def test_candidates_are_new_and_different(first: tuple[tuple[Candidate, ...], by
     assert state(model)["last_train_size"] == 0
 
 
-def test_a_search_goes_on_from_a_history(room: Any, cpu: str, second_history: History) -> None:
+def test_a_search_goes_on_from_a_history(room: Any, cpu: str, second_history: SearchHistory) -> None:
     """The next iteration has learned the trials, and proposes the wanted number of new candidates."""
     candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 6, 12)
     old = {trial.candidate.module_hash for trial in second_history.trials}
@@ -52,7 +52,7 @@ def test_a_search_goes_on_from_a_history(room: Any, cpu: str, second_history: Hi
     assert len(model) > len(second_history.cost_model)
 
 
-def test_a_long_history_leaves_as_many_candidates(room: Any, cpu: str, second_history: History) -> None:
+def test_a_long_history_leaves_as_many_candidates(room: Any, cpu: str, second_history: SearchHistory) -> None:
     """An iteration proposes the wanted number of new candidates also after many trials."""
     history = second_history
     for iteration in range(3):
@@ -65,7 +65,7 @@ def test_a_long_history_leaves_as_many_candidates(room: Any, cpu: str, second_hi
 def test_the_same_seed_proposes_the_same(room: Any, cpu: str) -> None:
     """Without a history a search follows from its seed: the same number, the same candidates."""
     one, same, other = (
-        room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 4, seed)[0] for seed in (3, 3, 4)
+        room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 4, seed)[0] for seed in (3, 3, 4)
     )
     assert one == same
     assert one != other
@@ -81,7 +81,7 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
         closing(ForkServer(TVM_MODULE, ONE_THREAD)) as fork_server,
         closing(ChildProcess(fork_server, {})) as child,
     ):
-        history = History()
+        history = SearchHistory()
         for seed in (1, 2):
             candidates, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
             history = all_timed(history, candidates, model)
@@ -127,7 +127,7 @@ def test_enough_new_candidates_are_picked(
         )
         for name in old
     )
-    history = History().proposed((), cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
+    history = SearchHistory().proposed((), cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
     proposed = [
         types.SimpleNamespace(sch=types.SimpleNamespace(mod=name))
         for name in ((old + new) if old_first else (new + old))

@@ -13,7 +13,7 @@ from tvm_samples import problem
 
 from abtune.configurations import EVOLUTIONARY, RANDOM
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.shapes import Gemm
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -50,7 +50,7 @@ def scored(room: Any, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_module_has_one_latency(engines: Any, room: Any, cpu: str) -> None:
     """A module has one latency in the landscape, in any batch, and different modules differ."""
     sampled = problem(GEMM, RANDOM, cpu)
-    candidates, *_ = room.propose.propose(sampled, History(), 6, 1)
+    candidates, *_ = room.propose.propose(sampled, SearchHistory(), 6, 1)
     modules = [room.build_kernel.scheduled_module(sampled, candidate.record) for candidate in candidates]
     landscape = engines.Landscape(GEMM, cpu)
     together = landscape(modules)
@@ -63,7 +63,7 @@ def test_a_module_has_one_latency(engines: Any, room: Any, cpu: str) -> None:
 def test_a_record_gives_its_module_back(room: Any, cpu: str) -> None:
     """The module that is built from a record is the one that the search proposed."""
     evolved = problem(GEMM, QUICK, cpu)
-    candidates, *_ = room.propose.propose(evolved, History(), 6, 1)
+    candidates, *_ = room.propose.propose(evolved, SearchHistory(), 6, 1)
     modules = [room.build_kernel.scheduled_module(evolved, candidate.record) for candidate in candidates]
     built = [room.load_tvm.shash2hex(module) for module in modules]
     assert built == [candidate.module_hash for candidate in candidates]
@@ -72,14 +72,14 @@ def test_a_record_gives_its_module_back(room: Any, cpu: str) -> None:
 def test_a_cost_model_that_was_put_away_learns_the_same(room: Any, cpu: str) -> None:
     """A model that is saved and restored between lessons equals one that lives on, bit for bit."""
     ms = room.load_tvm.ms
-    candidates, *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2 * COUNT, 1)
+    candidates, *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 2 * COUNT, 1)
     context = room.propose.search_context(problem(GEMM, QUICK, cpu), 1)
     workload = ms.database.Workload(context.mod)
     learn, save = room.propose.learn, room.propose.save_model
     parts = candidates[:COUNT], candidates[COUNT : COUNT + 4], candidates[COUNT + 4 :]
     lessons = [tuple(map(timed, batch)) for batch in parts]  # of four it notes the times, but does not train
     living = ms.cost_model.XGBModel(num_tuning_cores=1)
-    history = History()
+    history = SearchHistory()
     for lesson in lessons:
         records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in lesson]
         results = [ms.runner.RunnerResult([trial.latency], None) for trial in lesson]
@@ -121,7 +121,7 @@ def test_the_first_iteration_is_that_of_stock(
         return made
 
     monkeypatch.setattr(room.propose, "search_context", context_of_tune_tasks)
-    candidates, *_ = room.propose.propose(tuned, History(), COUNT, 7)
+    candidates, *_ = room.propose.propose(tuned, SearchHistory(), COUNT, 7)
     assert [candidate.module_hash for candidate in candidates] == landscape.found().hashes.tolist()
     assert len(candidates) == COUNT
 
@@ -137,8 +137,10 @@ def test_later_iterations_leave_out_what_was_tried(room: Any, cpu: str) -> None:
     options = {"init_measured_ratio": 0.8, "init_min_unmeasured": 10, "eps_greedy": 0.25}
     config = replace(QUICK, strategy_options={**QUICK.strategy_options, **options})
     tuned = problem(GEMM, config, cpu)
-    old, *_ = room.propose.propose(tuned, History(), 3 * COUNT, 1)
-    history = History().proposed((), cost_model=b"", seconds=0.0).tried(tuple(map(timed, old)), seconds=0.0)
+    old, *_ = room.propose.propose(tuned, SearchHistory(), 3 * COUNT, 1)
+    history = (
+        SearchHistory().proposed((), cost_model=b"", seconds=0.0).tried(tuple(map(timed, old)), seconds=0.0)
+    )
     workload = ms.database.Workload(room.workloads.tensor_program(GEMM))
     database = ms.database.MemoryDatabase()
     for trial in history.trials:

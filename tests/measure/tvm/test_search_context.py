@@ -20,7 +20,7 @@ from tvm_samples import (
 from abtune.configurations import RANDOM, VECTOR_TILES, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, SearchHistory, Trial
 from abtune.traces import read_trace
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -50,8 +50,8 @@ def test_threads_reach_the_search(room: Any, cpu: str, monkeypatch: pytest.Monke
         return contexts[-1]
 
     monkeypatch.setattr(room.propose, "search_context", note)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1, 3)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 2, 1)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 2, 1, 3)
     assert [context.num_threads for context in contexts] == [1, 3]
 
 
@@ -78,10 +78,12 @@ def test_a_configuration_can_bring_its_space(
     loaded: list[bool] = []
     monkeypatch.setattr(room.propose, "load_tensor_intrinsics", lambda: loaded.append(True))
     own = replace(RANDOM, name="own", space=SPACE)
-    (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), History(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), SearchHistory(), 2, 1)
     assert loaded == [True]
     with pytest.raises(InputError, match="has no attribute 'absent'"):
-        room.propose.propose(problem(GEMM, replace(own, space="design_space:absent"), cpu), History(), 2, 1)
+        room.propose.propose(
+            problem(GEMM, replace(own, space="design_space:absent"), cpu), SearchHistory(), 2, 1
+        )
     assert loaded == [True]  # they take long, so a mistake comes first
     assert "SampleComputeLocation" not in trace(candidate)
     library = room.build_kernel.build(problem(GEMM, own, cpu), candidate.record)
@@ -134,7 +136,7 @@ def test_a_configuration_can_bring_its_cost_model(
     # All by rank, none at random.
     greedy = replace(QUICK, strategy_options={**QUICK.strategy_options, "eps_greedy": 0.0})
 
-    def propose(model: str, seed: int, history: History = History()) -> tuple[Candidate, ...]:  # noqa: B008
+    def propose(model: str, seed: int, history: SearchHistory = SearchHistory()) -> tuple[Candidate, ...]:  # noqa: B008
         config = replace(greedy, cost_model=model)
         candidates, state, repeated = room.propose.propose(problem(GEMM, config, cpu), history, 4, seed)
         assert (state, repeated) == (b"", False)
@@ -151,7 +153,7 @@ def test_a_configuration_can_bring_its_cost_model(
         Trial(candidate=candidate, status=TrialStatus.OK, latency=0.5 / number, message="")
         for number, candidate in enumerate(longest, 1)
     )
-    history = History().proposed(longest, cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
+    history = SearchHistory().proposed(longest, cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
     for _ in range(2):  # though the history says that they are learned
         history = history.proposed((), cost_model=b"", seconds=0.0)
         propose("own_models:longest", 8, history)
@@ -179,7 +181,7 @@ def test_innermost_tiles_of_vector_tiles_have_16_floats(
 
     def spaces(config: Configuration) -> set[tuple[int, int, bool]]:
         traits = set()
-        candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History(), 16, 1)
+        candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), SearchHistory(), 16, 1)
         for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
             trace = read_trace(candidate.record[0])
             room.build_kernel.require_own_trace(problem(GEMM, config, cpu), trace)
@@ -199,4 +201,4 @@ def test_a_configuration_without_a_space_is_refused(room: Any, cpu: str) -> None
     with pytest.raises(
         TargetError, match=r"configuration 'random' leaves no design space for M=16_N=32_K=64"
     ):
-        room.propose.propose(problem(GEMM, empty, cpu), History(), 2, 1)
+        room.propose.propose(problem(GEMM, empty, cpu), SearchHistory(), 2, 1)

@@ -18,7 +18,7 @@ from tvm_samples import (
 
 from abtune.configurations import RANDOM
 from abtune.measure.plan.problem import COLD_CALLS, Timing
-from abtune.measure.plan.records import Candidate, History
+from abtune.measure.plan.records import Candidate, SearchHistory
 from abtune.shapes import Gemm
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn 
 @pytest.mark.parametrize("shape", [GEMM, CONV], ids=lambda shape: shape.label)
 def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> None:
     """A built candidate gives one time per repeat and the right output."""
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), SearchHistory(), 2, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     times = room.time_kernel.time_candidate(
         kernel(shape, cpu, library), Timing(repeats=3, repeat_ms=1, cache="warm")
@@ -56,7 +56,7 @@ def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> No
 
 def test_one_library_is_mapped_at_a_time(room: Any, cpu: str) -> None:
     """A process that times many kernels would run out of mappings, and every later kernel would fail."""
-    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 2, 1)
     own = kernel(GEMM, cpu, room.build_kernel.build(problem(GEMM, RANDOM, cpu), candidate.record))
     mapped = []
     for _ in range(3):
@@ -69,7 +69,7 @@ def test_one_library_is_mapped_at_a_time(room: Any, cpu: str) -> None:
 def test_a_cold_cache_is_slower(room: Any, cpu: str) -> None:
     """A kernel that reads a megabyte again and again takes longer if it has to fetch it each time."""
     shape = Gemm(m=1, n=512, k=512)
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 1, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), SearchHistory(), 1, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     warm = min(
         room.time_kernel.time_kernel(
@@ -127,7 +127,7 @@ def test_a_slow_candidate_has_few_cold_calls(room: Any, monkeypatch: pytest.Monk
 
 def test_graphs_time_a_kernel_if_they_should(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its calls get the same tensors; a search never asks for graphs."""
-    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), SearchHistory(), 2, 1)
     own = kernel(GEMM, cpu, room.build_kernel.build(problem(GEMM, RANDOM, cpu), candidate.record))
 
     def time_in_graphs(call: Any, _device: Any, *, repeats: int, repeat_ms: int) -> list[float]:

@@ -18,7 +18,7 @@ from tvm_samples import CUDA, kernel, problem, random_schedules
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, MAINLINE, RANDOM
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.records import History
+from abtune.measure.plan.records import SearchHistory
 from abtune.measure.tvm.workloads import expected_output, initial_values, relative_error
 from abtune.shapes import PRESETS, Conv2d, Gemm, parse_shape
 
@@ -262,7 +262,7 @@ def test_programs_of_the_user_are_tuned_and_checked(room: Any, cpu: str, label: 
     """Any PrimFunc of tensors: several outputs, indices, short floats, roots, weights of any layout."""
     shape = own_shape(label)
     room.propose.check(problem(shape, RANDOM, cpu))
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), SearchHistory(), 2, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     error, allowed = room.time_kernel.check_kernel(kernel(shape, cpu, library))
     assert error <= allowed == limit
@@ -283,7 +283,7 @@ def test_a_program_that_writes_nothing_is_noticed(
 def test_a_wrong_program_is_noticed(room: Any, cpu: str) -> None:
     """The NumPy function of the user decides, if there is one."""
     shape = own_shape("wrong")
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 1, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), SearchHistory(), 1, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     error, allowed = room.time_kernel.check_kernel(kernel(shape, cpu, library))
     assert error > allowed
@@ -294,7 +294,7 @@ def test_schedules_for_tensor_cores_can_be_kept(room: Any) -> None:
     """Their traces hold index maps, which ``TuningRecord.as_json`` refuses."""
     config = replace(RANDOM, name="tensor-cores", space="workloads_of_a_user:tensor_cores")
     tuned = problem(own_shape("small_product"), config, CUDA)
-    candidates, *_ = room.propose.propose(tuned, History(), 2, 1)
+    candidates, *_ = room.propose.propose(tuned, SearchHistory(), 2, 1)
     assert candidates
     for candidate in candidates:
         assert "TransformBlockLayout" in candidate.text
@@ -318,7 +318,7 @@ def test_programs_of_the_user_have_design_spaces_of_a_gpu(room: Any, config: Any
 def test_all_that_is_proposed_may_be_built(room: Any, label: str, target: str) -> None:
     """No candidate of MetaSchedule's design spaces is lost because its trace is not allowed."""
     tuned = problem(own_shape(label), RANDOM, target)
-    candidates, *_ = room.propose.propose(tuned, History(), 16, 1)
+    candidates, *_ = room.propose.propose(tuned, SearchHistory(), 16, 1)
     assert len(candidates) > 4
     for candidate in candidates:
         assert room.build_kernel.scheduled_module(tuned, candidate.record)
@@ -368,7 +368,7 @@ def test_the_tasks_of_a_model_are_workloads(room: Any, tmp_path: Path, cpu: str)
         room.workloads.require_checkable(shape)
         assert [tensor.is_output for tensor in room.workloads.parameters(shape)] == [False] * 3 + [True]
         tuned = problem(shape, RANDOM, cpu)
-        assert room.propose.propose(tuned, History(), 2, 1)[0]
+        assert room.propose.propose(tuned, SearchHistory(), 2, 1)[0]
 
 
 @pytest.mark.usefixtures("own")
@@ -395,11 +395,11 @@ def test_programs_of_the_user_are_searched_as_by_stock(
     """Also where the number of rows that a copy has varies, as in ``every_fourth``."""
     small = {"population_size": 16, "genetic_num_iters": 1, "init_min_unmeasured": 16}
     tuned = problem(own_shape(label), replace(ASYNC, strategy_options=small), CUDA)
-    early = room.propose.propose(tuned, History(), 8, 5)
+    early = room.propose.propose(tuned, SearchHistory(), 8, 5)
     assert early[0]
     assert not early[2]
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "1")
-    assert early == room.propose.propose(tuned, History(), 8, 5)
+    assert early == room.propose.propose(tuned, SearchHistory(), 8, 5)
 
 
 @pytest.mark.usefixtures("own")

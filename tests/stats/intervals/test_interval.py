@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from noise_kinds import ALIKE, Array
 from scipy import stats
 
-from abtune.stats.estimates import Interval, standard_error, welch
+from abtune.stats.estimates import Intervals, standard_error, welch
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.two_sample import TwoSample
 
@@ -99,7 +99,7 @@ def test_company_order_and_padding_do_not_matter(method) -> None:
 def test_the_interval_holds_the_difference_and_grows_with_the_level(method) -> None:
     """Bounds lie on both sides of the estimate and move outwards with the level."""
     samples = sample(10, 10, shapes=50)
-    previous: Interval | None = None
+    previous: Intervals | None = None
     for level in (0.5, 0.8, 0.95, 0.99):
         now = method(samples, level=level)
         assert (now.low < now.difference).all()

@@ -8,7 +8,7 @@ import pytest
 from noise_kinds import ALIKE, Array
 
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval
+from abtune.stats.estimates import Intervals
 from abtune.stats.intervals.interval_methods import METHODS, methods_for
 from abtune.stats.two_sample import TwoSample
 
@@ -23,7 +23,7 @@ def interval(
     estimand: Estimand = Estimand.GEOMETRIC_MEAN,
     floor: Array | None = None,
     level: float = 0.95,
-) -> Interval:
+) -> Intervals:
     limits = np.full((len(first), 2), np.nan) if floor is None else floor
     method = methods_for(estimand)[name]
     return method.compute(TwoSample(first, second, limits), level=level)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from noise_kinds import Array
 
-from abtune.stats.estimates import Interval
+from abtune.stats.estimates import Intervals
 from abtune.stats.intervals.bootstrap import expanded_percentile
 from abtune.stats.testing.common_noise import common_noise
 from abtune.stats.testing.significance import OneSided, welch_tests
@@ -21,7 +21,7 @@ def knowing(samples: TwoSample) -> OneSided:
     return replace(welch_tests(samples), common=noise, rounding=samples.rounding)
 
 
-def both(samples: TwoSample, level: float = 0.95) -> tuple[Interval, Interval]:
+def both(samples: TwoSample, level: float = 0.95) -> tuple[Intervals, Intervals]:
     """Return the intervals of the shapes, each alone and with the noise of all."""
     alone = expanded_percentile(samples, level=level).widened(samples.rounding)
     return alone, knowing(samples).widened(alone, level=level)
