@@ -153,9 +153,7 @@ def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Flo
 def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:
     """Return random subsets with ``small`` members: indicators of shape (number, small + large)."""
     keys = rng.random((number, small + large))
-    chosen = np.zeros(keys.shape)
-    np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
-    return chosen
+    return (keys <= np.partition(keys, small - 1, axis=1)[:, small - 1 : small]).astype(np.float64)
 
 
 @functools.lru_cache(maxsize=64)

