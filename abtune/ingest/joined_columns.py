@@ -10,6 +10,7 @@ from typing import TypeAlias
 from abtune.ingest.table_columns import (
     FIELDS,
     NEVER,
+    RUNS,
     SHAPES,
     SIZE,
     is_summary,
@@ -18,7 +19,7 @@ from abtune.ingest.table_columns import (
     measured,
     time_columns,
 )
-from abtune.ingest.units import UNITS
+from abtune.ingest.units import MISSING, UNITS
 
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
 _WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
@@ -26,6 +27,8 @@ _WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
 _COMPARE = re.compile(r"\[-* (?P<title>.*) -*\]|(?P<threads>\d{1,9}) threads?: -*")
 _COMPARE_UNIT = re.compile(r"Times are in \w+ \((s|ms|us|ns)\)\.")
 _Row: TypeAlias = tuple[int, list[str]]
+# The column of one run: run1_us, rep 2 (ms), seed_3.
+_RUN = re.compile(rf"(seed|{'|'.join(sorted(RUNS))})[ _-]?(\d{{1,9}})")
 
 
 def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) -> Iterable[_Row]:
@@ -41,6 +44,32 @@ def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) 
     end = _count_sizes(heading, [row for _, row in rows if len(row) == len(heading)], by_name=by_name)
     table = [(number, heading), *rows]
     return join_columns(table, range(end)) if 0 < end <= len(heading) - least else table
+
+
+def with_runs(rows: Iterable[_Row]) -> Iterator[_Row]:
+    """Yield a table with a line for each run, if run1_us, run2_us, ... are columns; any other as it is."""
+    rows = iter(rows)
+    line, heading = next(rows, (0, []))
+    runs: dict[int, str] = {}  # the number of the run by its column
+    kinds = set[tuple[str, str]]()
+    for index, name in enumerate(heading):
+        known = known_heading(name, UNITS)
+        if known and (match := _RUN.fullmatch(known.name.casefold())):
+            runs[index] = match[2]
+            kinds.add((match[1], known.unit))
+    others = [index for index in range(len(heading)) if index not in runs]
+    if len(runs) < 2 or len(kinds) > 1:
+        yield from itertools.chain([(line, heading)], rows)
+        return
+    ((run, unit),) = kinds
+    yield line, [*(heading[index] for index in others), run, f"time_{unit}" if unit else "time"]
+    for line, row in rows:
+        if len(row) != len(heading):  # readers refuse a line that lacks as many cells
+            yield line, ["?"] * max(1, len(others) + 2 + len(row) - len(heading))
+            continue
+        for index, number in runs.items():
+            if row[index].casefold() not in MISSING:
+                yield line, [*(row[other] for other in others), number, row[index]]
 
 
 def join_columns(rows: Iterable[_Row], joined: Sequence[int], name: str = "shape") -> Iterator[_Row]:

@@ -14,7 +14,7 @@ import abtune
 from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, recognise, run_importer
-from abtune.ingest.joined_columns import compared_rows
+from abtune.ingest.joined_columns import compared_rows, with_runs
 from abtune.ingest.sources import Source
 from abtune.ingest.timings.published import read_tables
 from abtune.ingest.timings.timing_table import read_table
@@ -269,3 +269,38 @@ def test_several_prints_of_compare_are_seeds(tmp_path: Path) -> None:
     assert latency.sel(shape="128", config="new").values.ravel().tolist() == [0.010, 0.011, 0.012]
     with pytest.raises(InputError, match="no importer knows this content"):
         read(tmp_path, texts[0].partition("Times")[0])
+
+
+@pytest.mark.parametrize(
+    ("heading", "column"),
+    [
+        ("run1_us,run2_us,run3_us", "run"),
+        ("rep 1 (us),rep 2 (us),rep 3 (us)", "rep"),
+        ("Seed_0_us,seed1_us,seed2_us", ""),
+    ],
+)
+def test_columns_of_runs_are_lines(tmp_path: Path, heading: str, column: str) -> None:
+    """A spreadsheet with a column for each run is read as one with a line for each. Gaps are no runs."""
+    text = f"shape,config,{heading}\na,old,10,11,12\na,new,9,,8\nb,old,20,21,22\nb,new,19,18,17\n"
+    imported = read(tmp_path, text, columns=f"seed={column}" if column else "")
+    assert labels_of(imported.dataset, "config") == ["old", "new"]
+    latency = 1e6 * imported.dataset["latency"].isel(round=0, repeat=0)
+    np.testing.assert_allclose(latency.sel(shape="a"), [[10, 11, 12], [9, np.nan, 8]])
+    np.testing.assert_allclose(latency.sel(shape="b"), [[20, 21, 22], [19, 18, 17]])
+    if column:  # unless users say that a run is a seed, it is a repeat
+        imported = read(tmp_path, text)
+        assert imported.dataset.sizes["seed"] == 1
+        assert f"each is a seed: --columns seed={column}" in " ".join(imported.notes)
+
+
+@pytest.mark.parametrize("heading", ["run1_us,run2_ms", "run1_us,rep1_us", "v1_us,v2_us", "run1_us,time_us"])
+def test_other_numbered_columns_stay(heading: str) -> None:
+    """Columns of two units or two names, of versions, or beside another time, are not runs of one thing."""
+    table = [(1, ["shape", *heading.split(",")]), (2, ["a", "10", "11"])]
+    assert list(with_runs(table)) == table
+
+
+def test_a_line_that_is_cut_short_is_refused_among_columns_of_runs(tmp_path: Path) -> None:
+    """It may lack a run, or its label."""
+    with pytest.raises(DatasetError, match="line 3: 3 cells under a heading of 4"):
+        read(tmp_path, "shape,config,run1_us,run2_us\na,old,1,2\na,new,2\n")

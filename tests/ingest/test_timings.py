@@ -804,16 +804,6 @@ def test_a_column_of_processes_is_pointed_out(tmp_path: Path) -> None:
     assert "2 seeds per cell, 2 timings per seed" in read(path, columns={"seed": "pid"}).notes[0]
 
 
-def test_columns_of_runs_are_no_configurations_of_a_named_file(tmp_path: Path) -> None:
-    """What would be taken for a configuration is named, so that nobody leaves out --run only."""
-    path = tmp_path / "t.csv"
-    path.write_text("shape,run1_ms,run2_ms\nx,1,2\n", encoding="utf-8")
-    with pytest.raises(
-        AbtuneError, match=r"'run1'; leave out .*; if run1 is a run, write lines with columns"
-    ):
-        read(runs=[f"old={path}"])
-
-
 def test_columns_in_which_repeats_differ_are_said(tmp_path: Path) -> None:
     """Two types of data or phases would be pooled without it."""
     path = tmp_path / "t.csv"

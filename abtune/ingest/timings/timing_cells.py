@@ -251,10 +251,8 @@ def _names(cell: FileCell, source: Source, given: str, unused: Sequence[str]) ->
         raise DatasetError(f"{source.path}: has no {lacks}{names}")
     for what, own, told, option in needed:
         if own is not None and told:
-            is_run = what == "config" and own[-1:].isdigit()  # run1, perhaps
-            as_lines = f"; if {shortened(own)} is a run, write lines with columns config and seed" * is_run
             says = f"says itself which {what} a time is of, {shortened(repr(own))}"
-            raise DatasetError(f"{source.path}: {says}; leave out {option}{as_lines}")
+            raise DatasetError(f"{source.path}: {says}; leave out {option}")
     return own_shape or given, cell.config or source.config
 
 

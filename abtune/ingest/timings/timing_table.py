@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.boosts import about_boosts, check_boost, rounding_of
-from abtune.ingest.joined_columns import join_columns, with_labels
+from abtune.ingest.joined_columns import join_columns, with_labels, with_runs
 from abtune.ingest.sources import baseline_first
 from abtune.ingest.table_columns import (
     FIELDS,
@@ -82,7 +82,7 @@ def read_table(text: str, names: Mapping[str, str], unit: str, counted: str = "r
     A pair is what has one seed number, or one line in a table with a column for each configuration.
     """
     is_search = counted == "trial"  # whose trials differ in sizes, too
-    rows = table_rows(text) if is_search and "shape" not in names else _labelled(text, names)
+    rows = _rows(text) if is_search and "shape" not in names else _labelled(text, names)
     _, heading = next(rows, (0, []))
     if not heading:
         raise DatasetError(NO_TIMINGS)
@@ -223,20 +223,24 @@ def _read_rows(rows: Iterable[tuple[int, list[str]]], table: Table) -> None:
             raise DatasetError(f"{record}line {line}: {error}") from None
 
 
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    return with_runs(table_rows(text))
+
+
 def _labelled(text: str, names: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, with several columns as one where they are the label of a shape."""
-    _, heading = next(table_rows(text), (0, []))
-    rows = iter(with_labels(table_rows(text), least=1, by_name=has_records(text)))
+    _, heading = next(_rows(text), (0, []))
+    rows = iter(with_labels(_rows(text), least=1, by_name=has_records(text)))
     number, own = next(rows)
     several = names.get("shape", "").split("+")
     if len(several) > 1 and names["shape"] not in heading:
         # Messages call sizes that are the label by themselves shape.
         sized = {} if "shape" in heading else {"shape": [name for name in heading if name not in own]}
         columns = itertools.chain.from_iterable(sized.get(name) or [name] for name in several)
-        return join_columns(table_rows(text), [index_of(name, heading) for name in columns], names["shape"])
+        return join_columns(_rows(text), [index_of(name, heading) for name in columns], names["shape"])
     told = {name.casefold() for name in names.values()}
     is_one_told = not told.isdisjoint(map(str.casefold, set(heading) - set(own)))
-    return table_rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
+    return _rows(text) if "shape" in names or is_one_told else itertools.chain([(number, own)], rows)
 
 
 def _notes(table: Table) -> Iterator[str]:
@@ -281,7 +285,7 @@ def _notes(table: Table) -> Iterator[str]:
 def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings; a time in JSON needs a unit."""
     with contextlib.suppress(DatasetError):
-        rows = table_rows(text)
+        rows = _rows(text)
         _, heading = next(rows, (0, []))
         if has_records(text):
             times = [read_heading(heading[index], UNITS).unit for index in time_columns(heading)]
@@ -296,7 +300,7 @@ def has_times(text: str) -> bool:
 def _has_numbers(text: str, unit: str) -> bool:
     """Return whether a text begins with the heading of a table, and a line with a number."""
     try:
-        labelled = with_labels(table_rows(text), least=1, by_name=has_records(text))
+        labelled = with_labels(_rows(text), least=1, by_name=has_records(text))
         (_, heading), (_, row) = itertools.islice(labelled, 2)
         values = [row[index] for index in read_columns(heading, {}, unit).units]
         firsts = (value.strip("[]").split(",")[0] if value[:1] == "[" else value for value in values)
