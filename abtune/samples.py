@@ -53,7 +53,7 @@ Sides: TypeAlias = tuple[Samples, Samples]
 
 
 def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> Sides:
-    """Return the samples of two configurations; of pairs, only those of which both runs have a timing."""
+    """Return the samples of two configurations. A pair counts if both of its runs have a timing."""
     sides = extract(dataset, baseline), extract(dataset, candidate)
     if not is_paired(dataset):
         return sides

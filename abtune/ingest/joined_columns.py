@@ -19,7 +19,7 @@ from abtune.ingest.table_columns import (
     measured,
     time_columns,
 )
-from abtune.ingest.units import MISSING, UNITS
+from abtune.ingest.units import MISSING, UNITS, is_statistic
 
 # A size as perf_report of Triton writes it, 256.000000; with units in the other headings also 256.
 _WHOLE = re.compile(r"(\d{1,18})(\.0+)?")
@@ -47,7 +47,10 @@ def with_labels(rows: Iterable[_Row], *, least: int = 2, by_name: bool = False) 
 
 
 def with_runs(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """Yield a table with a line for each run, if run1_us, run2_us, ... are columns; any other as it is."""
+    """Yield a table with a line for each run, if run1_us, run2_us, ... are columns; any other as it is.
+
+    Columns of a mean or a deviation beside them are left out: they follow from the runs.
+    """
     rows = iter(rows)
     line, heading = next(rows, (0, []))
     runs: dict[int, str] = {}  # the number of the run by its column
@@ -57,8 +60,8 @@ def with_runs(rows: Iterable[_Row]) -> Iterator[_Row]:
         if known and (match := _RUN.fullmatch(known.name.casefold())):
             runs[index] = match[2]
             kinds.add((match[1], known.unit))
-    others = [index for index in range(len(heading)) if index not in runs]
-    if len(runs) < 2 or len(kinds) > 1:
+    others = [index for index, name in enumerate(heading) if index not in runs and not is_statistic(name)]
+    if len({*map(int, runs.values())}) < max(2, len(runs)) or len(kinds) > 1:
         yield from itertools.chain([(line, heading)], rows)
         return
     ((run, unit),) = kinds

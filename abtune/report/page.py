@@ -157,11 +157,17 @@ class Section:
     name: str  # the field of its result in JSON; empty to put the fields of the result at the top level
     page: tuple[Part, ...]  # for people; empty if they are shown other sections instead
     result: object  # for JSON; None if another section has it already
-    # For CSV, by heading; None if the result has no rows.
+    # For CSV and for checks, by heading; None if the result has no rows.
     rows: tuple[Mapping[str, object], ...] | None = None
-    headings: tuple[str, ...] = ()  # of the rows, where there may be none
+    shown: tuple[int, ...] | None = None  # positions of the rows that people chose to see; None for all
     sentence: str = ""  # the result in a few sentences; empty if it has none
     unasked: bool = False  # the data brought it; a format without a place for it may leave it out
+
+    @property
+    def shown_rows(self) -> tuple[Mapping[str, object], ...]:
+        """The rows that people chose to see, in their order."""
+        rows = self.rows or ()
+        return rows if self.shown is None else tuple(rows[index] for index in self.shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,14 +109,10 @@ def analysis_section(analysis: Analysis, view: View = View()) -> Section:
         name="",
         page=tuple(_parts(analysis, view)),
         result=analysis_record(analysis),
-        rows=tuple(comparison_record(analysis.comparisons[index]) for index in _shown(analysis, view)),
-        headings=tuple(COMPARISON),
+        rows=tuple(map(comparison_record, analysis.comparisons)),
+        shown=view.rows,
         sentence=analysis.sentence,
     )
-
-
-def _shown(analysis: Analysis, view: View) -> tuple[int, ...]:
-    return tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
 
 
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
@@ -129,7 +125,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     yield Prose(sentence)
     yield Prose(f"{source}{origin and f'{origin}. '}{design(analysis)}", remark=True)
     yield from _all_shapes(analysis, view)
-    shown = _shown(analysis, view)
+    shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
     single = all(row.n == (1, 1) for row in analysis.comparisons)
     if not view.brief:
         notes, marks = collect_notes(analysis, shown)

@@ -293,7 +293,17 @@ def test_columns_of_runs_are_lines(tmp_path: Path, heading: str, column: str) ->
         assert f"each is a seed: --columns seed={column}" in " ".join(imported.notes)
 
 
-@pytest.mark.parametrize("heading", ["run1_us,run2_ms", "run1_us,rep1_us", "v1_us,v2_us", "run1_us,time_us"])
+@pytest.mark.parametrize("statistic", ["mean_us", "avg (us)", "std_us", "median_us", "Average"])
+def test_a_mean_of_the_runs_is_no_time_of_its_own(tmp_path: Path, statistic: str) -> None:
+    """A spreadsheet that also has their mean has the same times."""
+    text = f"shape,config,run1_us,run2_us,{statistic}\na,old,10,12,11\na,new,9,7,8\n"
+    latency = read(tmp_path, text, columns="seed=run").dataset["latency"]
+    np.testing.assert_allclose(1e6 * latency.values.ravel(), [10, 12, 9, 7])
+
+
+@pytest.mark.parametrize(
+    "heading", ["run1_us,run2_ms", "run1_us,rep1_us", "v1_us,v2_us", "run1_us,time_us", "run1_us,run01_us"]
+)
 def test_other_numbered_columns_stay(heading: str) -> None:
     """Columns of two units or two names, of versions, or beside another time, are not runs of one thing."""
     table = [(1, ["shape", *heading.split(",")]), (2, ["a", "10", "11"])]

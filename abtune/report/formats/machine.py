@@ -30,13 +30,13 @@ def render_json(report: Report) -> str:
 
 
 def render_csv(report: Report) -> str:
-    """Return the rows of a report as CSV; sentences of one cell are joined by semicolons."""
-    records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
-    headings = records[0] if records else next(filter(None, (one.headings for one in report.sections)), ())
+    """Return the rows that are shown as CSV; sentences of one cell are joined by semicolons."""
+    headings = next(iter(rows_of(report, "CSV")), {})  # also where no row is shown
+    shown = (row for section in report.sections if not section.unasked for row in section.shown_rows)
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(headings), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in shown)
     return text.getvalue()
 
 
@@ -91,7 +91,7 @@ _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
 
 def render_junit(report: Report) -> str:
-    """Return a test case for each shape as JUnit XML; the class is the kind of workload."""
+    """Return a test case for each shape as JUnit XML, shown or not; the class is the kind of workload."""
     from xml.etree import ElementTree
 
     rows = rows_of(report, "JUnit XML", needs="reason")
