@@ -76,8 +76,8 @@ class LazyGroup(WholeSummaries):
 def cli(ctx: click.Context) -> None:
     """Tell real autotuning speedups from search noise.
 
-    A sweep tunes every shape several times (with several seeds) under two configurations. An analysis says
-    of each shape whether the candidate is faster than the baseline, slower, equivalent, or not yet known.
+    A sweep tunes every shape several times (with several seeds) under two configurations or more. An analysis
+    says of each shape whether a candidate is faster than the baseline, slower, equivalent, or not yet known.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -1,4 +1,4 @@
-"""Labels of shapes, made of several columns of a table: those that users name, or sizes of perf_report."""
+"""Columns that become a label, such as sizes of perf_report, and columns of runs that become lines."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _LEAST_SHARE = 0.01
 _ROUNDING = 1e-12
 # Eight values have 6,435 different resamples; nine have 24,310.
 _FEW = 8
-# Of more values, drawn members are counted, which is faster. Fewer keep the draws of published numbers.
+# Of more values, drawn members are counted, which is faster. Of fewer it would change published bounds.
 _MANY = 100
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
